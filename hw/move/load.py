@@ -193,7 +193,7 @@ class LoadUnit(wiring.Component):
 
         load, loadp = taken.op.LOAD, taken.op.LOADP
         transfer = runs.i.payload
-        is_load, apart, window = Signal(), Signal(), Signal()
+        is_load, apart, window = (Signal(name=name) for name in ("is_load", "apart", "window"))
         region = Signal(Region)
         m.d.comb += [
             is_load.eq(taken.opcode == BY_NAME["LOAD"].opcode),
@@ -261,8 +261,8 @@ class LoadUnit(wiring.Component):
     def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter) -> None:
         word = packer.words
         # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
-        spoilt, outside = Signal(), Signal()
-        spoilt_ticket, outside_ticket = Signal(TICKET_BITS), Signal(TICKET_BITS)
+        spoilt, outside = (Signal(name=name) for name in ("spoilt", "outside"))
+        spoilt_ticket, outside_ticket = (Signal(TICKET_BITS, name=name) for name in ("spoilt_ticket", "outside_ticket"))
         m.d.sync += [
             spoilt.eq(packer.error),
             spoilt_ticket.eq(packer.error_ticket),

@@ -261,7 +261,7 @@ class Packer(wiring.Component):
         size, lanes = self.config.axi_bytes, self.config.ic_p
         size_bits = exact_log2(size)
         rows = 1 << (self.depth - 1).bit_length()
-        head, tail = Signal(range(rows)), Signal(range(rows))
+        head, tail = (Signal(range(rows), name=name) for name in ("head", "tail"))
         with m.If(drop):
             m.d.sync += head.eq(head + 1)
         with m.If(push):
@@ -282,7 +282,8 @@ class Packer(wiring.Component):
             for read in range(reads):
                 memory = Memory(shape=_COLUMN_BITS, depth=rows, init=[])
                 m.submodules[f"byte{column}_{read}"] = memory
-                write, look = memory.write_port(), memory.read_port(domain="comb")
+                write = memory.write_port()
+                look = memory.read_port(domain="comb")
                 m.d.comb += [
                     write.en.eq(push),
                     write.addr.eq(tail),

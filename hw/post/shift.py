@@ -56,7 +56,8 @@ class ShiftLane(FinishingLane):
             with m.If(self.advance[stage]):
                 m.d.sync += shifts[stage].eq(shifts[stage - 1])
         rounded, negative_1 = self._significant(m, total, Const(0, 1))
-        magnitude, negative_2 = Signal(_MAGNITUDE, reset_less=True), Signal(reset_less=True)
+        magnitude = Signal(_MAGNITUDE, reset_less=True)
+        negative_2 = Signal(reset_less=True)
         with m.If(self.advance[2]):
             m.d.sync += [magnitude.eq(rounded), negative_2.eq(negative_1)]
 
@@ -83,7 +84,8 @@ class ShiftLane(FinishingLane):
             chosen.eq(first.bit_select(by_4 << 2, len(chosen))),
         ]
         lost = [_beyond(padded, len(first), by_16, 16), _beyond(first, len(chosen), by_4, 4)]
-        wide, by_1 = Signal(len(chosen), reset_less=True), Signal(2, reset_less=True)
+        wide = Signal(len(chosen), reset_less=True)
+        by_1 = Signal(2, reset_less=True)
         below, above, sign = (Signal(name=name, reset_less=True) for name in ("below", "above", "negative"))
         with m.If(self.advance[3]):
             m.d.sync += [
