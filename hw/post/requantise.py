@@ -35,7 +35,6 @@ from hw.arithmetic.choice import pick
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.thermometer import thermometer
-from hw.one_module import one_module
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
@@ -48,7 +47,6 @@ _AFTER = 3
 """Stages behind the product."""
 
 
-@one_module
 class RequantiseLane(FinishingLane):
     """``r = saturate16(float32(float32(acc + bias) * 2^doubled * M) / 16^nibbles)``, ties to even; with ``bypass``
     ``saturate16(acc)``.

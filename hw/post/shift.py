@@ -13,7 +13,6 @@ from typing import Any
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.adders import adders_of
-from hw.one_module import one_module
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT
@@ -25,7 +24,6 @@ _UP = MANTISSA_BITS
 """Places up: the greatest scale is ``2 * 2^25``."""
 
 
-@one_module
 class ShiftLane(FinishingLane):
     """``r = saturate16(float32(acc + bias) * 2^doubled * M / 16^nibbles)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
