@@ -19,9 +19,11 @@ from hw.buffers.fifo import RamFifo
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
-from hw.move.packer import Packer, cut_context, packed_layout
+from hw.move.packer import Packer
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, is_outside, write_ports
+from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
+from hw.move.segments import cut_context
 from hw.move.words import WordWalk, walk_layout, word_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
