@@ -13,15 +13,13 @@ from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.back import verilog as backend
-from amaranth.hdl import Fragment, Value
-from amaranth.hdl._ast import SignalDict
+from amaranth.hdl import Fragment, Value, ValueCastable
 
 from hw.arithmetic.cascade import Dsp48Cascades
 from hw.core import Core
 from hw.delivery.style import MODULE
-from hw.emit_cycles import quick_cycle_check
-from hw.emit_netlist import quick_values, shared_operators, short_operators
-from hw.emit_once import EmissionPlatform, leaves
+from hw.emit_memory import MemoryModules
+from hw.emit_netlist import shared_operators
 from hw.emit_registers import fold_registers
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -54,33 +52,28 @@ def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
 def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
     """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
     tools that do not find them in plain RTL."""
-    platform = EmissionPlatform(MODULE)
+    platform = MemoryModules()
     if dsp48e2:
         if not config.dsp_packing:
             raise EmitError(f"configuration {config.name!r}: has no cascades (dsp_packing is false) to be made of DSP48E2")
         platform.cascades = Dsp48Cascades()
     core = Core(config)
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
-    with _no_garbage_collection(), quick_cycle_check(), quick_values(), shared_operators(), short_operators():
+    with _no_garbage_collection(), shared_operators():
         try:
             fragment = Fragment.get(core, platform)
             whole, names = rtlil.convert_fragment(fragment, dict(_ports(core)), MODULE, emit_src=False)
-            texts = [whole, *(module.rtlil for module in platform.modules.values())]
-            text = backend._convert_rtlil_text("\n".join(texts), strip_internal_attrs=True)
+            text = backend._convert_rtlil_text(whole, strip_internal_attrs=True)
         except backend.YosysError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
     modules = _repeated(_kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text)))))
-    sources = dict(_sources((), names))
-    for path, module in platform.instances(fragment):
-        sources |= _sources(path, module.names)
+    sources = {".".join(path): _place(*signal.src_loc) for signal, (_, *path) in names.items()}
     return Emitted(f"{_header(config)}{modules}\n{platform.verilog()}", sources)
 
 
-def _sources(within: tuple[str, ...], names: SignalDict) -> Iterator[tuple[str, str]]:
-    for signal, (_, *path) in names.items():
-        file, line = signal.src_loc
-        yield ".".join((*within, *path)), f"{_source(file)}:{line}"
+def _place(file: str, line: int) -> str:
+    return f"{_source(file)}:{line}"
 
 
 @cache
@@ -106,10 +99,10 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
     """Every port under its outward name; which way it goes, the back end sees for itself."""
-    for path, _, value in leaves(core):
+    for path, _, value in core.signature.flatten(core):
         first, *rest = (str(part) for part in path)
         name = PREFIXES[first] + "_".join(rest) if first in PREFIXES else "_".join((first, *rest))
-        yield name, (value, None)
+        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, None)
 
 
 def _header(config: MachineConfig) -> str:

@@ -146,7 +146,7 @@ def dsp48e2_running(
         },
         dict.fromkeys(moving, enable) | {"CEINMODE": Const(1, 1)},
         {"A": extended(first, 30), "B": extended(factor, 18), "D": extended(second, 27)},
-        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, Signal(P_BITS), domain,
+        before, Cat(Const(0, 1), turn, turn, Const(0, 2)), p, Signal(P_BITS, name="unused"), domain,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def dsp48e2_sum(
         {**dict.fromkeys(no_registers, 0), "PREG": 1, "AMULTSEL": "A", "USE_MULT": "NONE"},
         {"CEP": enable, "CARRYIN": Const(int(carry), 1)},
         {"A": joined[18:], "B": joined[:18], "D": Const(0, 27), "C": extended(other, P_BITS), "OPMODE": mode},
-        Sum(), Const(0, 5), p, Signal(P_BITS), "sync",
+        Sum(), Const(0, 5), p, Signal(P_BITS, name="unused"), "sync",
     )  # fmt: skip
 
 

@@ -32,8 +32,9 @@ class RoomFifo(SyncFIFOBuffered):
         """Items in memory; another is on ``r_data``."""
         produce, consume = (Signal(range(most), name=name) for name in ("produce", "consume"))
         m.submodules.storage = storage = Memory(shape=self.width, depth=most, init=[])
-        write, read = storage.write_port(), storage.read_port()
-        push, pull = Signal(), Signal()
+        write = storage.write_port()
+        read = storage.read_port()
+        push, pull = (Signal(name=name) for name in ("push", "pull"))
         room = Signal(init=1)
         some = Signal()
         m.d.comb += [

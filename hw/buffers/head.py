@@ -46,7 +46,8 @@ class Head:
             entry: Value = Value.cast(waiting)
         else:
             m.submodules.behind = storage = memory.Memory(shape=shape, depth=behind, init=[])
-            write, read = storage.write_port(), storage.read_port(domain="comb")
+            write = storage.write_port()
+            read = storage.read_port(domain="comb")
             m.d.comb += [write.en.eq(push), Value.cast(write.data).eq(Value.cast(i.payload))]
             with late.If(store):
                 late.d.sync += write.addr.eq(following_entry(write.addr, behind))

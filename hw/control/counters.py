@@ -36,7 +36,8 @@ class CounterFile(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.values = values = memory.Memory(shape=unsigned(COUNTER_BITS), depth=self.number, init=[])
-        write, read = values.write_port(), values.read_port(domain="comb")
+        write = values.write_port()
+        read = values.read_port(domain="comb")
         seen = Signal(self.number)
         known = Signal(self.number)
         turn = Signal(range(self.number))

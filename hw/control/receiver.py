@@ -126,7 +126,8 @@ class Receiver(wiring.Component):
 
         in_flight = m.submodules.in_flight = Queue(unsigned(_UNITS), IN_FLIGHT)
         m.submodules.pcs = pcs = memory.Memory(shape=unsigned(32), depth=1 << TICKET_BITS, init=[])
-        write, read = pcs.write_port(), pcs.read_port(domain="comb")
+        write = pcs.write_port()
+        read = pcs.read_port(domain="comb")
 
         have = Signal()
         taking = Signal()

@@ -153,7 +153,7 @@ class BeatSequencer(wiring.Component):
         room = self.results - need
         used = Signal(range(self.results + 1))
         spacing = Signal(range(max(2, self.drain_cycles + self.guest_cycles)))
-        full, spaced = Signal(), Signal()
+        full, spaced = (Signal(name=name) for name in ("full", "spaced"))
         """That ``used`` is above ``room``, and ``spacing`` not at its end."""
         drains = Signal()
         following = Mux(self.guest, self.drain_cycles - 1 + self.guest_cycles, self.drain_cycles - 1)

@@ -40,7 +40,8 @@ def weight_read(config: MachineConfig) -> BufferRead:
 
 
 def param_read(config: MachineConfig) -> BufferRead:
-    """A part of a parameter word: the records of the lanes that are finished in a cycle; its number comes first."""
+    """Reads a part of a parameter word: the records of the lanes that are finished in one cycle. The lowest bits of the
+    address are the part's number."""
     part = config.oc_p // config.conv_parts
     return BufferRead((config.conv_parts - 1).bit_length() + address_bits(config.param_depth), 64 * part)
 
@@ -56,25 +57,25 @@ class ConvUnit(wiring.Component):
                      +-> finish settings ------------------------------+                        |
                      +-> placement -------------------------------------------------------------+
 
-    Each part has its own copy of what it needs of an instruction, so the window works on the next one
-    while the last is drained. Only two places wait: fetch for its banks, and the sequencer for the room that
-    a finished reduction will need. Everything from the sequencer to the results queue never stalls; the queue
-    has an entry for everything that can be under way, so that one reduction per beat goes through.
+    Each part keeps its own copy of the instruction's fields that it needs. So the window works on the next instruction while
+    the last one drains. Only two parts wait: fetch waits for its banks, and the sequencer waits until the results queue has
+    room for the reduction that it begins. From the sequencer to the results queue nothing stalls.
 
-    Cycles, of which the start overlaps with the previous instruction's beats and the drain with the next one's:
+    The start of an instruction overlaps with the beats of the one before it, and its drain with the beats of the next one:
 
     ==========================================  ================================
-    instruction to first read                   10 and the window's ``raster_rounds``
-    instruction to first beat                   14 and these
+    instruction to first read                   10 + ``raster_rounds`` of the window
+    instruction to first beat                   14 + ``raster_rounds``
     last beat to ``done``, writes granted       ``array_latency + conv_post_latency + 6``
     ==========================================  ================================
 
-    A beat enters in every cycle if the reads are granted, if reductions take at least as many beats as
-    the drain (``px_p x oc_p / conv_finish``, or one for each word to be written), and if instructions have more steps
-    than ``px_p + 4``.
+    A beat enters in every cycle if all reads are granted, if a reduction takes at least as many beats as its drain
+    (``px_p x oc_p / conv_finish``, or one for each word that is written), and if an instruction has more than ``px_p + 4``
+    steps.
 
-    With ``shared_finish`` POOL's results take what the post-processing has left, through ``guest``. If POOL waits when a
-    reduction ends, the next one's drain is as much later as it takes to finish a step of POOL's pixels between them.
+    With ``shared_finish`` POOL's results pass through the post-processing in cycles that CONV leaves free, by way of
+    ``guest``. If POOL waits when a reduction ends, the drain of the next reduction begins later, by the cycles that POOL needs
+    to finish one step of its pixels.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -140,7 +141,7 @@ class ConvUnit(wiring.Component):
         for age in range(1, latency + 1):
             beats.append(Signal(accumulate.beat.shape(), name=f"beat{age}"))
             m.d.sync += beats[age].eq(beats[age - 1])
-        # The beat of a word outside its buffer is known a cycle after it fired.
+        # A weight word outside its buffer is detected a cycle after its beat fired: the beat is cancelled here.
         m.d.sync += beats[2].valid.eq(beats[1].valid & ~sequencer.fault.valid)
         arriving = beats[latency]
         m.d.comb += [
@@ -180,7 +181,7 @@ class ConvUnit(wiring.Component):
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
-        # Of several in one cycle that of the oldest instruction, which is furthest on.
+        # Of several faults in one cycle, the first is that of the oldest instruction, which is furthest down the pipeline.
         faults = (part.fault for part in (write, sequencer, fetch))
         latch_fault(m, self.fault, [(fault.valid, fault.fault.code, fault.fault.ticket) for fault in faults])
         return m
@@ -188,7 +189,8 @@ class ConvUnit(wiring.Component):
     def _accept(
         self, m: Module, window: WindowGenerator, sequences: RamQueue, finishes: RamQueue, placement: Placement
     ) -> Queue:
-        """Hand an instruction to all parts at once; returns the queue that says how unfinished ones will end."""
+        """Hand an instruction to all parts at once. Returns the queue of unfinished instructions, which says of each whether
+        it ends with stored sums (1) or with a written output (0)."""
         m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)
         ticket = self.instruction.p.ticket
         f = self.instruction.p.op.CONV
@@ -222,7 +224,8 @@ class ConvUnit(wiring.Component):
         return SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish, shifts=c.conv_shifts)
 
     def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
-        """Report instructions in order, though stored sums overtake output still to be written."""
+        """Report instructions in program order: one that stores its sums may end before the output of the one before it is
+        written."""
         waiting = [Signal(range(_UNFINISHED + 1), name=name) for name in ("written_waiting", "stored_waiting")]
         some = [Signal(name=f"{count.name}_some") for count in waiting]
         head = Signal(2)
@@ -231,7 +234,7 @@ class ConvUnit(wiring.Component):
             unfinished.o.ready.eq(self.done),
             self.busy.eq(unfinished.o.valid),
         ]
-        # Of a write is known late that it was granted: what counts it is in a module of its own, which keeps it short.
+        # The grant of a write is known late in the cycle. Its count has a module of its own, which synthesis keeps shallow.
         m.submodules.finished = late = Module()
         late.d.comb += self.done.eq(unfinished.o.valid & Mux(unfinished.o.p, some[1], some[0]))
         for n, event in enumerate((written, stored)):

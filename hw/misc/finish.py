@@ -55,7 +55,8 @@ class Finish(wiring.Component):
     def _table(self, m: Module, lane: int, index: Value) -> Value:
         memory = Memory(shape=unsigned(8), depth=256 * self.config.tables, init=[])
         m.submodules[f"table{lane}"] = memory
-        write, read = memory.write_port(), memory.read_port()
+        write = memory.write_port()
+        read = memory.read_port()
         port = self.table_write
         m.d.comb += [
             write.en.eq(port.en),

@@ -9,7 +9,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.thermometer import thermometer
-from hw.one_module import one_module
 from isa.latency import MISC_ROUNDING
 
 SUM_BITS = 49
@@ -24,7 +23,6 @@ _ROUGH = data.StructLayout({"window": _WINDOW + _FINE - 1, "sign": 1, "beyond": 
 _SHIFTED = data.StructLayout({"fraction": FRACTION, "whole": signed(WHOLE), "beyond": 1, "below": 1})
 
 
-@one_module
 class Round(wiring.Component):
     """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
 

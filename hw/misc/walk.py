@@ -125,7 +125,8 @@ class Walk(wiring.Component):
         bits = self.config.fm_address_bits
         kept = data.StructLayout(dict.fromkeys(OPERANDS, unsigned(bits)))
         m.submodules.starts = memory = Memory(shape=kept, depth=LOOPS, init=[])
-        write, read = memory.write_port(), memory.read_port(domain="comb")
+        write = memory.write_port()
+        read = memory.read_port(domain="comb")
         source = [Signal(range(loop + 1), name=f"source{loop}") for loop in range(LOOPS)]
         moving = Signal(range(LOOPS))
         m.d.comb += [

@@ -84,7 +84,7 @@ class ChunkFeeder(wiring.Component):
         filling = Signal()
         """Fill is left, ``fills_left`` chunks of it."""
         fills_left = Signal.like(beat.tag.fills)
-        fill, passes = Signal(), Signal()
+        fill, passes = (Signal(name=name) for name in ("fill", "passes"))
         left = Mux(filling, fills_left, beat.tag.fills)
         m.d.comb += [
             fill.eq(filling | (begin & beat.tag.padded)),

@@ -19,9 +19,11 @@ from hw.buffers.fifo import RamFifo
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
-from hw.move.packer import Packer, cut_context, packed_layout
+from hw.move.packer import Packer
 from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, is_outside, write_ports
+from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
+from hw.move.segments import cut_context
 from hw.move.words import WordWalk, walk_layout, word_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -193,7 +195,7 @@ class LoadUnit(wiring.Component):
 
         load, loadp = taken.op.LOAD, taken.op.LOADP
         transfer = runs.i.payload
-        is_load, apart, window = Signal(), Signal(), Signal()
+        is_load, apart, window = (Signal(name=name) for name in ("is_load", "apart", "window"))
         region = Signal(Region)
         m.d.comb += [
             is_load.eq(taken.opcode == BY_NAME["LOAD"].opcode),
@@ -261,8 +263,8 @@ class LoadUnit(wiring.Component):
     def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter) -> None:
         word = packer.words
         # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
-        spoilt, outside = Signal(), Signal()
-        spoilt_ticket, outside_ticket = Signal(TICKET_BITS), Signal(TICKET_BITS)
+        spoilt, outside = (Signal(name=name) for name in ("spoilt", "outside"))
+        spoilt_ticket, outside_ticket = (Signal(TICKET_BITS, name=name) for name in ("spoilt_ticket", "outside_ticket"))
         m.d.sync += [
             spoilt.eq(packer.error),
             spoilt_ticket.eq(packer.error_ticket),

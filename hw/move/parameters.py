@@ -104,7 +104,7 @@ class ParameterWriter(wiring.Component):
         words_left = Signal(16)
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
-        single, before_final = Signal(), Signal()
+        single, before_final = (Signal(name=name) for name in ("single", "before_final"))
         choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
         choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
         new = self.fill.payload.fill

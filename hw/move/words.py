@@ -70,8 +70,8 @@ class WordWalk(wiring.Component):
         pixels_left = Signal(12)
         rows_left = Signal(12)
         # What the counters say about the word is known when they step.
-        end_pixel, end_pixels, end_rows = Signal(), Signal(), Signal()
-        short, single = Signal(), Signal()
+        end_pixel, end_pixels, end_rows = (Signal(name=name) for name in ("end_pixel", "end_pixels", "end_rows"))
+        short, single = (Signal(name=name) for name in ("short", "single"))
         """Of the transfer: a pixel takes one word, a row has one pixel."""
         end_row = Signal()
         end = Signal()

@@ -91,7 +91,7 @@ class WindowReduce(wiring.Component):
         fresh = Signal(init=1)
         taps, params = tap_word(self.config), param_word(self.config)
         tap, tap_base, tap_next, tap_vector = (Signal(taps.shape, name=f"tap{n}") for n in ("", "_base", "_next", "_vector"))
-        param, param_next = Signal(params.shape), Signal(params.shape)
+        param, param_next = (Signal(params.shape, name=name) for name in ("param", "param_next"))
         m.d.comb += [
             tap.eq(Mux(fresh, settings.t_addr, tap_next)),
             tap_base.eq(Mux(fresh, settings.t_addr, tap_vector)),
@@ -140,8 +140,8 @@ class WindowReduce(wiring.Component):
         turns = self.config.px_p * self.config.pool_parts
         left = Signal(turns)
         turn = Signal(range(max(2, turns)))
-        waits, waiting_last, last = Signal(), Signal(), Signal()
-        finished, keep, load, step = Signal(), Signal(), Signal(), Signal()
+        waits, waiting_last, last = (Signal(name=name) for name in ("waits", "waiting_last", "last"))
+        finished, keep, load, step = (Signal(name=name) for name in ("finished", "keep", "load", "step"))
         m.d.comb += [
             finished.eq(control[-1].valid & control[-1].last),
             keep.eq(finished & move),

@@ -52,7 +52,7 @@ class Activate(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        valid, advance = Signal(ACTIVATE), Signal(ACTIVATE)
+        valid, advance = (Signal(ACTIVATE, name=name) for name in ("valid", "advance"))
         m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), self.o.valid.eq(valid[-1])]
         m.d.sync += valid.eq(advance)
 

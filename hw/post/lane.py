@@ -64,9 +64,12 @@ class FinishingLane(wiring.Component):
             lost.eq(Mux(doubled, Cat(beyond[0], beyond), beyond)),
             tops.eq(highest(lost)),
         ]
-        value, doubled_1, beyond_1, up, carry, negative = (
-            Signal(bits, reset_less=True) for bits in (32, 1, _EXTRA, _EXTRA + 1, 1, 1)
-        )
+        value = Signal(32, reset_less=True)
+        doubled_1 = Signal(reset_less=True)
+        beyond_1 = Signal(_EXTRA, reset_less=True)
+        up = Signal(_EXTRA + 1, reset_less=True)
+        carry = Signal(reset_less=True)
+        negative = Signal(reset_less=True)
         with m.If(self.advance[1]):
             m.d.sync += [
                 value.eq(total),

@@ -35,7 +35,6 @@ from hw.arithmetic.choice import pick
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.thermometer import thermometer
-from hw.one_module import one_module
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
@@ -48,7 +47,6 @@ _AFTER = 3
 """Stages behind the product."""
 
 
-@one_module
 class RequantiseLane(FinishingLane):
     """``r = saturate16(float32(float32(acc + bias) * 2^doubled * M) / 16^nibbles)``, ties to even; with ``bypass``
     ``saturate16(acc)``.
@@ -87,7 +85,8 @@ class RequantiseLane(FinishingLane):
         if not self._doubled:
             enables = Enables(self.advance[2], self.advance[3], self.advance[4])
             return cascades_of(platform).product(m, mantissa, magnitude, enables, _PRODUCT_BITS)
-        mantissa_2, magnitude_2 = (Signal(len(value), reset_less=True) for value in (mantissa, magnitude))
+        mantissa_2 = Signal(len(mantissa), reset_less=True)
+        magnitude_2 = Signal(len(magnitude), reset_less=True)
         with m.If(self.advance[2]):
             m.d.sync += [mantissa_2.eq(mantissa), magnitude_2.eq(magnitude)]
         multiplier = doubled_cascades(platform, Halves(~self.second_half, self.second_half))
@@ -97,14 +96,17 @@ class RequantiseLane(FinishingLane):
         """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa, nibbles to shift by, sign."""
         # Bypass is a scale of 1: float32 is exact wherever int16 does not saturate.
         total = self._total(m, adders_of(platform, self._config))
-        mantissa, nibbles, doubled = (Signal(bits, reset_less=True) for bits in (MANTISSA_BITS, NIBBLES_BITS, 1))
+        mantissa = Signal(MANTISSA_BITS, reset_less=True)
+        nibbles = Signal(NIBBLES_BITS, reset_less=True)
+        doubled = Signal(reset_less=True)
         with m.If(self.advance[0]):
             m.d.sync += [mantissa.eq(self.param.mantissa), nibbles.eq(self.param.nibbles), doubled.eq(self.param.doubled)]
             with m.If(self.bypass):
                 m.d.sync += [mantissa.eq(1), nibbles.eq(0), doubled.eq(0)]
 
         magnitude, negative = self._significant(m, total, doubled)
-        mantissa_1, nibbles_1 = (Signal(bits, reset_less=True) for bits in (MANTISSA_BITS, NIBBLES_BITS))
+        mantissa_1 = Signal(MANTISSA_BITS, reset_less=True)
+        nibbles_1 = Signal(NIBBLES_BITS, reset_less=True)
         with m.If(self.advance[1]):
             m.d.sync += [mantissa_1.eq(mantissa), nibbles_1.eq(nibbles)]
         return magnitude, mantissa_1, nibbles_1, negative
@@ -124,7 +126,9 @@ class RequantiseLane(FinishingLane):
         lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
         chosen = Signal(_WINDOW)
         m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, _WINDOW))
-        window, digits, sticky, overflow, negative_5 = (Signal(bits, reset_less=True) for bits in (_WINDOW, INTEGER, 1, 1, 1))
+        window = Signal(_WINDOW, reset_less=True)
+        digits = Signal(INTEGER, reset_less=True)
+        sticky, overflow, negative_5 = (Signal(name=name, reset_less=True) for name in ("sticky", "overflow", "negative_5"))
         with m.If(self.advance[-3]):
             m.d.sync += [
                 window.eq(chosen),

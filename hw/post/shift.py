@@ -13,7 +13,6 @@ from typing import Any
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.adders import adders_of
-from hw.one_module import one_module
 from hw.post.lane import INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT
@@ -25,7 +24,6 @@ _UP = MANTISSA_BITS
 """Places up: the greatest scale is ``2 * 2^25``."""
 
 
-@one_module
 class ShiftLane(FinishingLane):
     """``r = saturate16(float32(acc + bias) * 2^doubled * M / 16^nibbles)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
@@ -56,7 +54,8 @@ class ShiftLane(FinishingLane):
             with m.If(self.advance[stage]):
                 m.d.sync += shifts[stage].eq(shifts[stage - 1])
         rounded, negative_1 = self._significant(m, total, Const(0, 1))
-        magnitude, negative_2 = Signal(_MAGNITUDE, reset_less=True), Signal(reset_less=True)
+        magnitude = Signal(_MAGNITUDE, reset_less=True)
+        negative_2 = Signal(reset_less=True)
         with m.If(self.advance[2]):
             m.d.sync += [magnitude.eq(rounded), negative_2.eq(negative_1)]
 
@@ -83,7 +82,8 @@ class ShiftLane(FinishingLane):
             chosen.eq(first.bit_select(by_4 << 2, len(chosen))),
         ]
         lost = [_beyond(padded, len(first), by_16, 16), _beyond(first, len(chosen), by_4, 4)]
-        wide, by_1 = Signal(len(chosen), reset_less=True), Signal(2, reset_less=True)
+        wide = Signal(len(chosen), reset_less=True)
+        by_1 = Signal(2, reset_less=True)
         below, above, sign = (Signal(name=name, reset_less=True) for name in ("below", "above", "negative"))
         with m.If(self.advance[3]):
             m.d.sync += [

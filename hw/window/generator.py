@@ -160,21 +160,32 @@ class WindowGenerator(wiring.Component):
             "last_of_instruction": 1,
         }))
         pixels = Signal(tap.shape()["pixels"].shape)
-        valid, first, last_of_repeat, last_of_walk = Signal(), Signal(), Signal(), Signal()
-        vectors, columns, rows, period = Signal(12), Signal(8), Signal(8), Signal(12)
-        row, y, x = Signal(address), Signal(_REACH), Signal(_REACH)
-        outer_base, column_base, offset, outer_next = (Signal(address) for _ in range(4))
-        vectors_over, last_columns, last_row = Signal(), Signal(), Signal()
+        valid = Signal()
+        first = Signal()
+        last_of_repeat = Signal()
+        last_of_walk = Signal()
+        vectors = Signal(12)
+        columns = Signal(8)
+        rows = Signal(8)
+        period = Signal(12)
+        row = Signal(address)
+        y = Signal(_REACH)
+        x = Signal(_REACH)
+        outer_base, column_base, offset, outer_next = (
+            Signal(address, name=name) for name in ("outer_base", "column_base", "offset", "outer_next")
+        )
+        vectors_over, last_columns, last_row = (Signal(name=name) for name in ("vectors_over", "last_columns", "last_row"))
         """Of the counters of vectors, columns and rows, that they end with this step; the next tap waits for all of them."""
         few_columns = Signal()
         """A step takes a whole kernel row."""
-        columns_over, taps_over = Signal(), Signal()
+        columns_over, taps_over = (Signal(name=name) for name in ("columns_over", "taps_over"))
         period_over = Signal()
         """``period`` is at 1."""
         side_by_side = Signal()
         second = t.several if self.taps > self.lanes else Const(0)
         steps = _Steps(self.taps, side_by_side, second)
-        step = Signal(range(max(self.taps, greatest("d_x") << (self.taps > self.lanes)) + 1)) if self.taps > 1 else t.d_x
+        most = max(self.taps, greatest("d_x") << (self.taps > self.lanes))
+        step = Signal(range(most + 1), name="step") if self.taps > 1 else t.d_x
         """Columns between the taps of one step and those of the next."""
         m.d.comb += [
             tap.side_by_side.eq(side_by_side),

@@ -119,7 +119,7 @@ def test_no_combinational_block_sleeps_from_the_start(language: str, nano: str, 
     probe = (
         f"module probe; {stimulus}{MODULE}_load_packer dut (.clk({clock}), .rst(1'b{int(bool(initial))}), "
         ".words__valid(1'b0), .chunks__valid(1'b0));\n"
-        'initial #5 if (dut.drop === 1\'bx) $display("asleep"); endmodule\n'
+        'initial #5 if (dut.segments.drop === 1\'bx) $display("asleep"); endmodule\n'
     )
     (tmp_path / "probe.v").write_text(f"{nano}\n{probe}")
     subprocess.run(["iverilog", language, "-s", "probe", "-o", "probe", "probe.v"], cwd=tmp_path, check=True)

@@ -1,0 +1,80 @@
+"""The bytes of a word, rotated to its first lane, and fill where the word has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from hw.arithmetic.choice import pick
+from hw.move.ring import COLUMN_BITS, reads_of
+from isa.config import MachineConfig
+
+
+def packed_layout(config: MachineConfig) -> data.StructLayout:
+    """A finished word; ``done``: with it its transfer is finished (an item may be a ``done`` and no ``write``)."""
+    return data.StructLayout({
+        "addr": unsigned(config.fm_address_bits),
+        "data": unsigned(8 * config.ic_p),
+        "write": unsigned(1),
+        "done": unsigned(1),
+    })
+
+
+def cut_layout(config: MachineConfig) -> data.StructLayout:
+    """What is known of a word when it is cut: ``shift``, the column of its first byte; the lanes ``used`` for its bytes; the
+    ``fill`` of the others. ``write``: there is a word; ``done``: with it, or without one, its transfer is finished."""
+    return data.StructLayout({
+        "addr": unsigned(config.fm_address_bits),
+        "shift": unsigned(exact_log2(config.axi_bytes)),
+        "used": unsigned(config.ic_p),
+        "fill": unsigned(8),
+        "write": unsigned(1),
+        "done": unsigned(1),
+    })
+
+
+class Rotator(wiring.Component):
+    """One word per cycle, latency two cycles from ``cut``; ``bytes`` come a cycle after ``cut``, as registers of the ring.
+
+    ``advance``: both registers move; it is high unless ``o`` stalls.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "cut": In(cut_layout(config)),
+            "bytes": In(data.ArrayLayout(COLUMN_BITS * config.axi_bytes, reads_of(config))),
+            "advance": Out(1),
+            "o": Out(stream.Signature(packed_layout(config))),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        size, lanes = self.config.axi_bytes, self.config.ic_p
+        cut = Signal.like(self.cut, name="cut_before")
+        out = self.o.payload
+        rotated = [_rotated(part, cut.shift, min(size, lanes - read * size)) for read, part in enumerate(self.bytes)]
+        m.d.comb += self.advance.eq(~self.o.valid | self.o.ready)
+        with m.If(self.advance):
+            m.d.sync += [
+                cut.eq(self.cut),
+                self.o.valid.eq(cut.write | cut.done),
+                *(out[name].eq(cut[name]) for name in ("write", "done", "addr")),
+            ]
+            for n in range(lanes):
+                byte = rotated[n // size].word_select(n % size, COLUMN_BITS)
+                m.d.sync += out.data.word_select(n, 8).eq(Mux(byte[8] & cut.used[n], byte[:8], cut.fill))
+        return m
+
+
+def _rotated(columns: Value, shift: Value, lanes: int) -> Value:
+    """The first ``lanes`` bytes of a ring of columns from column ``shift`` on: two rows of 4:1 multiplexers, of which the first
+    moves by a multiple of four."""
+    twice = Cat(columns, columns)
+    size = len(columns) // COLUMN_BITS
+    coarse = pick([twice[4 * n * COLUMN_BITS :][: (lanes + 3) * COLUMN_BITS] for n in range(-(-size // 4))], shift[2:])
+    return pick([coarse[n * COLUMN_BITS :][: lanes * COLUMN_BITS] for n in range(min(4, size))], shift[:2])
