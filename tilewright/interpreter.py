@@ -31,7 +31,10 @@ def beside_interpreter(model: Path, program: Program, inputs: Mapping[str, Array
     kernels = package.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     interpreter = package.Interpreter(model_content=data, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()
-    for tensor, detail in zip(program.inputs, interpreter.get_input_details(), strict=True):
+    details = interpreter.get_input_details()
+    if len(details) != len(program.inputs):  # variables that are inputs of the program
+        return OTHERWISE
+    for tensor, detail in zip(program.inputs, details, strict=True):
         value = inputs[tensor.name]
         if (value.shape, value.dtype) != (tuple(detail["shape"]), detail["dtype"]):
             return OTHERWISE

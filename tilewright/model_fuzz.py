@@ -27,6 +27,9 @@ from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.ops import Op
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from compiler.zoo.random_models import OLD, Recipe, build, random_recipe
+from compiler.zoo.trained_like import FORMS as FORMS_LIKE
+from compiler.zoo.trained_like import WEIGHTS as WEIGHTS_LIKE
+from compiler.zoo.trained_like import trained_like
 from isa.bounds import ConfigError
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
@@ -41,6 +44,7 @@ from sim.runtime.run import Run, run_on_cpu
 from tilewright.api import compile_model, estimated_cycles, random_inputs
 from tilewright.comparison import Array, Comparison, compare
 from tilewright.layers import compare_layers
+from tilewright.parameters import ManyParameters
 
 ENGINES = ("functional", "rtl")
 SCHEMES = ("power_of_two", "free")
@@ -60,9 +64,11 @@ class Case:
     """A scheme for a float model, or how onnxruntime's tool quantises it: activations, weights, form, and some of ``MORE``."""
     config: MachineConfig
     strategy: str
+    traits: tuple[str, ...] = ()
+    """Of trained models (``compiler.zoo.trained_like``)."""
 
     def model(self) -> onnx.ModelProto:
-        model = build(self.recipe)
+        model = trained_like(build(self.recipe), self.traits, self.seed)
         if self.form[0] in SCHEMES:
             return model
         activations, weights, form, *more = self.form
@@ -72,13 +78,14 @@ class Case:
     def compiled(self) -> Compiled:
         scheme = self.form[0] if self.form[0] in SCHEMES else SCHEMES[0]
         with warnings.catch_warnings():
-            for category in (CalibrationWarning, NothingOnMachine):
+            for category in (CalibrationWarning, NothingOnMachine, ManyParameters):
                 warnings.simplefilter("ignore", category)
             return compile_model(self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme, follow=INEXACT)
 
     def __str__(self) -> str:
         layers = ", ".join(layer.kind for layer in self.recipe.layers)
-        return f"{' '.join(self.form)}, {self.strategy}, {self.config.name}, {self.recipe.batch} x {self.recipe.size}: {layers}"
+        form = ", ".join((" ".join(self.form), *self.traits))
+        return f"{form}, {self.strategy}, {self.config.name}, {self.recipe.batch} x {self.recipe.size}: {layers}"
 
 
 @dataclass
@@ -110,7 +117,10 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
         form += tuple(name for name in MORE if rng.random() < 0.5)
-    return Case(seed, recipe, form, config or any_config(seed), rng.choice(STRATEGIES))
+    strategy = rng.choice(STRATEGIES)
+    known = [*WEIGHTS_LIKE, *(FORMS_LIKE if form[0] in SCHEMES else ())]
+    traits = tuple(rng.sample(known, rng.choice((0, 0, 1, 2))))
+    return Case(seed, recipe, form, config or any_config(seed), strategy, traits)
 
 
 def run_model_fuzz(
@@ -275,6 +285,8 @@ def _kind(wrong: str | None) -> str:
 
 def _smaller(case: Case) -> Iterator[Case]:
     recipe = case.recipe
+    for number in range(len(case.traits)):
+        yield replace(case, traits=case.traits[:number] + case.traits[number + 1 :])
     for number in reversed(range(len(recipe.layers))):
         yield replace(case, recipe=replace(recipe, layers=recipe.layers[:number] + recipe.layers[number + 1 :]))
     if recipe.batch > 1:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.values import Mapped
@@ -60,6 +61,12 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
     used = {t for op in ops for t in (*op.inputs, *op.outputs)} | {*input_names, *output_names}
     tensors = {name: tensor for name, tensor in ctx.tensors.items() if name in used}
     return XGraph(model.name or "model", tensors, ops, input_names, output_names), inputs, outputs
+
+
+def segments(graph: XGraph) -> int:
+    """How often the machine is started: runs of its operations between parts on the CPU."""
+    on_cpu = [True, *(isinstance(op, Cpu) for op in graph.ops)]
+    return sum(before and not now for before, now in pairwise(on_cpu))
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:

@@ -20,13 +20,14 @@ from compiler.frontend.importer.values import Mapped
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.model import Model, to_proto
-from compiler.frontend.partition import partitioned, port
+from compiler.frontend.partition import partitioned, port, segments
 from compiler.frontend.reader import Source, load, read
 from compiler.frontend.transposes import with_fewer_transposes
 from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
-from compiler.quantise.quantise import DEFAULT, CalibrationData, is_float, quantise
+from compiler.quantise.forms import HEAVY
+from compiler.quantise.quantise import DEFAULT, CalibrationData, Quantised, is_float, quantise
 from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
 from compiler.xgraph.graph import XGraph
@@ -124,10 +125,9 @@ def _import(
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
         told |= dict.fromkeys(kept, AS_ASKED)
-        if choices.rest:
-            reasons = _imported(with_types(model), told).reasons
-            done = with_rest_quantised(with_types(model), reasons.keys() - {*kept}, calibration, choices, report)
-            float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+        rest = _with_rest(model, told, calibration, choices, report) if choices.rest else None
+        if rest is not None:
+            float_model, quantised_model, statistics = rest.float_model, rest.model, rest.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
     found = replace(
@@ -150,6 +150,25 @@ def _warn_of_idle(asked: Sequence[str]) -> None:
         warnings.warn(
             f"keep in float: {asked[0]!r}{more} is kept without effect, nothing reads what it makes; leave it out", stacklevel=3
         )
+
+
+def _with_rest(
+    model: Model, told: Mapping[str, str], calibration: CalibrationData, choices: Choices, report: Progress
+) -> Quantised | None:
+    """As much of the float rest in 8 bits as makes no more segments of the machine: all of it, its layers alone, or nothing.
+
+    What is kept on the CPU as asked makes segments of its own: then all of the rest.
+    """
+    typed_model = with_types(model)
+    alone = _imported(typed_model, told)
+    most = max(segments(alone.graph), 1)
+    rest = [node for node in typed_model.nodes if node.name in alone.reasons and node.name not in told]
+    for nodes in (rest, [node for node in rest if node.op_type in HEAVY]):
+        done = with_rest_quantised(typed_model, {node.name for node in nodes}, calibration, choices, report)
+        if told or segments(_imported(done.model, told).graph) <= most:
+            return done
+    report(f"left the rest in float: quantised, it would make more than {most} segments")
+    return None
 
 
 def _for_the_host(found: ImportedModel) -> Iterator[bytes]:

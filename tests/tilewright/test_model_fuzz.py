@@ -15,9 +15,11 @@ import pytest
 from compiler.frontend.documented import documented
 from compiler.frontend.support import support_table
 from compiler.zoo.network import OPSET
-from compiler.zoo.quantised import FORMS, quantised
+from compiler.zoo.quantised import FORMS as QUANTISED_FORMS
+from compiler.zoo.quantised import quantised
 from compiler.zoo.random_layers import LEAST_OPSET, MAKERS, AnyNetwork, Layer
 from compiler.zoo.random_models import OLD, YOUNG, Recipe, build, random_recipe
+from compiler.zoo.trained_like import FORMS, WEIGHTS
 from isa.config import MachineConfig, config_from_dict, load_config, preset
 from sim.random.configs import any_config
 from sim.runtime.parts import session
@@ -144,7 +146,7 @@ def test_every_layer_is_drawn_and_every_output_is_what_onnxruntime_makes_of_it()
 
 
 @pytest.mark.parametrize("powers", [False, True], ids=["any scales", "powers of two"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", QUANTISED_FORMS)
 def test_a_mean_of_next_to_nothing_is_quantised_so_that_onnxruntime_runs_it(form: str, powers: bool) -> None:
     """What is left of a map without its mean has a mean of float32's noise, a scale of which the kernel refuses."""
     net = AnyNetwork("mean of nothing", 0, OPSET)
@@ -235,3 +237,11 @@ def test_a_reason_that_nobody_has_written_down_is_a_failure(monkeypatch: pytest.
     assert wrong is not None
     assert wrong.startswith("undocumented reason for the CPU: ")
     assert "its float result is read on the CPU" in wrong
+
+
+@pytest.mark.parametrize("trait", [*WEIGHTS, *FORMS])
+def test_traits_of_trained_models_are_drawn_and_computed(trait: str) -> None:
+    case = next(found for found in map(random_case, range(100)) if trait in found.traits)
+    assert trait in str(case)
+    recipe = replace(CASE.recipe, layers=CASE.recipe.layers[:2])
+    assert wrong_with(replace(CASE, recipe=recipe, traits=(trait,)), "functional") is None

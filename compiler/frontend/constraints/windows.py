@@ -67,12 +67,6 @@ def no_indices(outputs: int) -> bool:
     return outputs == 1
 
 
-@constrains("ConvTranspose")
-def square_stride_or_symmetric(stride: tuple[int, int], zero_point: int) -> bool:
-    """The input's zero-point is 0, or both strides are the same."""
-    return zero_point == 0 or stride[0] == stride[1]
-
-
 @constrains("ReduceMean", "ReduceSum", "ReduceMax")
 def reduces_space(letters: set[str]) -> bool:
     """The reduction runs over height and width (all of the spatial dimensions), or over all channels, and nothing else."""

@@ -14,7 +14,7 @@ from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
-from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import axis, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import best_slopes, exact_factors, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Mapped, Pair, Params
@@ -85,10 +85,20 @@ def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> M
     return ctx.add(op, plain(letters, [shape[letter] for letter in letters]), value.params)
 
 
+def _letters_of(ctx: Context, value: Mapped) -> str:
+    """Channels last where they are, as behind a dense layer; else second."""
+    last, second = last_letters_for(len(value.shape)), letters_for(len(value.shape))
+    if last is None or second is None:
+        require(general.at_most_four_dimensions, value.shape)
+    assert last is not None
+    assert second is not None
+    channels = ctx.map_shape(value)[3]
+    return last if channels > 1 and value.layout.dims[-1] == axis("C", channels) else second
+
+
 def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> Mapped:
     """One constant per channel as a map: a depthwise convolution of zeros on one pixel of another map."""
-    letters = letters_for(len(like.shape))
-    assert letters is not None
+    letters = _letters_of(ctx, like)
     like = arranged(ctx, like, letters)
     n, h, w, c = ctx.map_shape(like)
     if values.ndim > len(letters):

@@ -38,7 +38,6 @@ def conv_transpose(ctx: Context, node: Node) -> None:
     x = arranged(ctx, x, letters)
     shape = map_shape(letters, out)
     zero = x.params.zero_point
-    require(windows.square_stride_or_symmetric, window.stride, zero)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         if zero and window.stride != (1, 1):
@@ -120,13 +119,13 @@ def _phases(
 ) -> Mapped:  # fmt: skip
     """Each phase has its own taps, and so its own share of the zero-point in the bias."""
     n, h, w, c = map_shape(letters, out)
-    s = window.stride[0]
-    part = (n, -(-h // s), -(-w // s), c)
+    down, across = window.stride
+    part = (n, -(-h // down), -(-w // across), c)
     parts = []
-    for y in range(s):
-        for column in range(s):
-            rows, top, d_y = _taps(s, window.kernel[0], window.dilation[0], window.pads[0], y)
-            columns, left, d_x = _taps(s, window.kernel[1], window.dilation[1], window.pads[1], column)
+    for y in range(down):
+        for column in range(across):
+            rows, top, d_y = _taps(down, window.kernel[0], window.dilation[0], window.pads[0], y)
+            columns, left, d_x = _taps(across, window.kernel[1], window.dilation[1], window.pads[1], column)
             stored = np.ascontiguousarray(kernel.stored[:, rows or [0]][:, :, columns or [0]])
             if not (rows and columns):
                 stored[:] = kernel.zero_point
@@ -141,8 +140,8 @@ def _phases(
             )  # fmt: skip
             assert first == (0, 0)
             parts.append(ctx.add(op, plain("NHWC", part), params))
-    whole = (n, part[1] * s, part[2] * s, c)
-    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=(s, s))
+    whole = (n, part[1] * down, part[2] * across, c)
+    interleaved = joined(ctx, parts, whole, plain("NHWC", whole), block=window.stride)
     if whole == (n, h, w, c):
         return Mapped(interleaved.tensor, plain(letters, out), params, computed=True)
     return sliced(ctx, interleaved, (0, 0, 0), (1, 1), (n, h, w, c), plain(letters, out))

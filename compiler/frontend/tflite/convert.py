@@ -10,6 +10,7 @@ from compiler.frontend.tflite.constants import folded
 from compiler.frontend.tflite.file import parse
 from compiler.frontend.tflite.logic import LOGIC
 from compiler.frontend.tflite.movement import MOVEMENT
+from compiler.frontend.tflite.state import with_state
 from compiler.frontend.tflite.windows import convolution, dense, pool, transposed, transposed_with_bias
 from compiler.frontend.tflite.writer import Writer
 
@@ -22,7 +23,7 @@ OPERATORS: dict[str, Translation] = {
 
 def from_tflite(data: bytes, where: str) -> onnx.ModelProto:
     """Inputs and outputs are those of the file, NHWC. ``where``: what errors call the file."""
-    graph = folded(parse(data, where))
+    graph = folded(with_state(parse(data, where), where))
     writer = Writer(graph, where)
     for operator in graph.operators:
         if operator.kind not in OPERATORS:

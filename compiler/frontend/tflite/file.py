@@ -17,8 +17,11 @@ Array = NDArray[Any]
 IDENTIFIER = b"TFL3"
 TYPES = {
     "FLOAT32": "float32", "FLOAT16": "float16", "FLOAT64": "float64", "INT8": "int8", "UINT8": "uint8", "INT16": "int16",
-    "INT32": "int32", "INT64": "int64", "BOOL": "bool",
+    "INT32": "int32", "INT64": "int64", "BOOL": "bool", "RESOURCE": "int32",
 }  # fmt: skip
+"""A resource is the handle of a variable, which nothing computes with."""
+CALLS = {"IF", "WHILE", "CALL"}
+"""Operators that run another graph each time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +94,15 @@ def _package(where: str) -> ModuleType:
 
 def _graph(lite: ModuleType, data: bytes, where: str) -> Graph:
     model = lite.Model.GetRootAs(data, 0)
-    if model.SubgraphsLength() != 1:
-        raise ModelError(
-            f"{where}: {model.SubgraphsLength()} graphs, one is expected; convert the model without control flow and signatures"
-        )
     graph = model.Subgraphs(0)
     kinds = _names(lite.BuiltinOperator)
     codes = [_kind(model.OperatorCodes(n), kinds) for n in range(model.OperatorCodesLength())]
+    called = {codes[graph.Operators(n).OpcodeIndex()] for n in range(graph.OperatorsLength())}
+    once = "CALL_ONCE" in called and not called & CALLS
+    if model.SubgraphsLength() != 1 and not once:
+        raise ModelError(
+            f"{where}: {model.SubgraphsLength()} graphs, one is expected; convert the model without control flow and signatures"
+        )
     taken: dict[str, int] = {}
     tensors = tuple(_tensor(lite, model, graph.Tensors(n), taken, where) for n in range(graph.TensorsLength()))
     return Graph(

@@ -27,6 +27,8 @@ CONVOLUTIONS = [
     deconv("deconv 4x4 after relu", kernel=(4, 4), strides=[2, 2], pads=[1, 1, 1, 1], relu=True),
     deconv("deconv 3x3 after relu", strides=[2, 2], relu=True),
     deconv("deconv 2x2 stride 3", kernel=(2, 2), strides=[3, 3], relu=True),
+    deconv("deconv 3x5 stride 2 by 3 after relu", kernel=(3, 5), strides=[2, 3], pads=[1, 2, 0, 1], relu=True),
+    deconv("deconv of one dimension after relu", kernel=(7,), strides=[4], pads=[2, 1], shape=(1, 6, 10), relu=True),
     deconv("deconv grouped", outputs=6, group=2, strides=[2, 1]),
     deconv("deconv depthwise", outputs=6, group=6, strides=[2, 2], pads=[0, 1, 1, 0]),
     deconv("deconv same", strides=[2, 2], auto_pad="SAME_UPPER"),

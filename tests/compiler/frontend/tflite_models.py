@@ -99,7 +99,8 @@ class Lite:
         self.customs[name] = options
         self.operators.append((name, inputs, outputs, 0, ""))
 
-    def model(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    def model(self, inputs: Sequence[int], outputs: Sequence[int], more: int = 0) -> bytes:
+        """``more``: graphs of nothing behind the first."""
         b = self.builder
         kinds = [*dict.fromkeys(kind for kind, *_ in self.operators)]
         codes = []
@@ -134,7 +135,11 @@ class Lite:
         tflite.SubGraphAddInputs(b, numbers[0])
         tflite.SubGraphAddOutputs(b, numbers[1])
         tflite.SubGraphAddOperators(b, operators_at)
-        graphs_at = self._vector([tflite.SubGraphEnd(b)])
+        graphs = [tflite.SubGraphEnd(b)]
+        for _ in range(more):
+            tflite.SubGraphStart(b)
+            graphs.append(tflite.SubGraphEnd(b))
+        graphs_at = self._vector(graphs)
         buffers = []
         for data in self.buffers:
             data_at = b.CreateByteVector(data) if data else None
