@@ -1,7 +1,8 @@
 """Right answers of float networks, of ours by default and of onnxruntime's quantiser: ``python -m bench.labelled [FOLDER]``.
 
 ``FOLDER`` holds networks and labelled inputs (``../shared/models`` unless told); handwritten digits come with the demo. All
-inputs are answered, the first are calibrated with. Quantisers are those of ``bench.accuracy``. Rows go into docs/results/accuracy.md.
+inputs are answered, the first are calibrated with. Quantisers are those of ``bench.accuracy``. Rows go into
+docs/results/accuracy.md.
 """
 
 from __future__ import annotations
