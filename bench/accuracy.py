@@ -121,15 +121,20 @@ class Figures:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.known: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.exists() else {}
 
     def of(self, key: str, measure: Callable[[], tuple[list[float], float]]) -> tuple[list[float], float]:
-        if key not in self.known:
-            self.known[key] = measure()
+        found = self._known().get(key)
+        if found is None:
+            found = measure()
             if self.path is not None:
-                self.path.write_text(json.dumps(self.known, indent=1))
-        values, seconds = self.known[key]
+                self.path.write_text(json.dumps({**self._known(), key: found}, indent=1))
+        values, seconds = found
         return [float(value) for value in values], seconds
+
+    def _known(self) -> dict[str, Any]:
+        """Read again each time: more than one process may add to it."""
+        found: dict[str, Any] = json.loads(self.path.read_text()) if self.path is not None and self.path.exists() else {}
+        return found
 
 
 def row_of(name: str, network: Network, folder: Path, choices: Choices, figures: Figures, count: int) -> list[str]:
