@@ -25,8 +25,10 @@ TRIED: dict[str, Method] = {
     "minmax": minmax, "minmax with room": roomy, "mse": mse,
     **{f"percentile:{share}": percentile(share) for share in (99.999, 99.99, 99.9)},
 }  # fmt: skip
-BY_LAYERS, WHOLE = "method of each tensor by its layers", ("minmax", "percentile:99.99")
+BY_LAYERS, FIRST, SECOND = "method of each tensor by its layers", "minmax", "percentile:99.99"
 """What is tried of the whole model."""
+HOPELESS = 1.0
+"""Decibels by which a draft is behind the other with the first method, from which on no other method is tried with it."""
 LEAST_DECIBELS = 15.0
 """Of an output, below which the user is warned."""
 MOST_BY_LAYERS = 4
@@ -70,7 +72,9 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     drafts = [part] if equal is None else [part, equal.calibrated(seen)]
     reference = Reference.of(part.model, held, part.late)
     trials = [_Trial(each, reference, told) for each in drafts]
-    found = {choice: trial for trial in trials for choice in trial.choices()}
+    found = {trial.scored(Choice(0.0, bool(trial.draft.factors), FIRST)): trial for trial in trials}
+    least = max(choice.score for choice in found) - HOPELESS
+    found |= {choice: trial for first, trial in [*found.items()] if first.score >= least for choice in trial.others()}
     best = max(found, key=lambda choice: choice.score)
     trial, part = found[best], found[best].draft
     best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
@@ -116,11 +120,11 @@ class _Trial:
     reference: Reference
     told: Told
 
-    def choices(self) -> list[Choice]:
-        """Each method for all tensors, and for each tensor the one that is best for its layers."""
+    def others(self) -> list[Choice]:
+        """Another method for all tensors, and for each tensor the one that is best for its layers."""
         equal = bool(self.draft.factors)
         by_layers = methods_of(self.draft, self.reference.feeds[:MOST_BY_LAYERS], TRIED)
-        asked = [Choice(0.0, equal, name) for name in WHOLE] + [Choice(0.0, equal, "minmax", by_layers)] * bool(by_layers)
+        asked = [Choice(0.0, equal, SECOND)] + [Choice(0.0, equal, FIRST, by_layers)] * bool(by_layers)
         return [self.scored(each) for each in asked]
 
     def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,7 @@ from sim.runtime.parts import session
 from tests.compiler.host import HostExecutor, from_map, to_map
 
 Array = NDArray[Any]
-RNG = np.random.default_rng(7)
+_GENERATORS: dict[str, np.random.Generator] = {}
 BORDER = {"QuantizeLinear", "DequantizeLinear"}
 
 
@@ -44,8 +47,19 @@ def node(op_type: str, inputs: str, output: str = "y", domain: str = "", **attri
     return helper.make_node(op_type, names, output.split(), domain=domain, name=f"{op_type}_{output.split()[0]}", **attributes)
 
 
+def generator() -> np.random.Generator:
+    """Of the test that runs, or else of the module that asks: what is drawn does not depend on what other tests have drawn."""
+    place = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    if not place:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals["__name__"] == __name__:
+            frame = frame.f_back
+        place = frame.f_globals["__name__"] if frame is not None else __name__
+    return _GENERATORS.setdefault(place, np.random.default_rng([*place.encode()]))
+
+
 def weights(*shape: int, scale: float = 0.3) -> NDArray[np.float32]:
-    return (RNG.standard_normal(shape) * scale).astype(np.float32)
+    return (generator().standard_normal(shape) * scale).astype(np.float32)
 
 
 def imported(

@@ -16,11 +16,11 @@ from isa.config import preset
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
 from tests.compiler.frontend.quantised_models import (
-    RNG,
     check_counted,
     check_exact,
     differences,
     feeds_of,
+    generator,
     host_operators,
     imported,
     model,
@@ -55,10 +55,10 @@ SCALES: dict[str, NDArray[Any]] = {
     "yzu": u8(119),
 }
 CONV: dict[str, NDArray[Any]] = {
-    "w": RNG.integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
-    "ws": RNG.uniform(0.001, 0.004, 8).astype(np.float32),
+    "w": generator().integers(-127, 128, (8, 4, 3, 3)).astype(np.int8),
+    "ws": generator().uniform(0.001, 0.004, 8).astype(np.float32),
     "wz": np.zeros(8, np.int8),
-    "b": RNG.integers(-3000, 3000, 8).astype(np.int32),
+    "b": generator().integers(-3000, 3000, 8).astype(np.int32),
 }
 
 
@@ -72,9 +72,9 @@ def test_qlinear_conv_with_zero_points_agrees_always() -> None:
 
 def wide_weights(outputs: int, inputs: int) -> dict[str, NDArray[Any]]:
     """uint8 weights whose distance from the zero-point needs nine bits."""
-    values = RNG.integers(60, 160, (outputs, inputs, 3, 3)).astype(np.uint8)
+    values = generator().integers(60, 160, (outputs, inputs, 3, 3)).astype(np.uint8)
     values[0, 0, 0, 0], values[1, -1, 2, 1] = 255, 250
-    return {"w": values, "ws": f32(0.003), "wz": u8(109), "b": RNG.integers(-3000, 3000, outputs).astype(np.int32)}
+    return {"w": values, "ws": f32(0.003), "wz": u8(109), "b": generator().integers(-3000, 3000, outputs).astype(np.int32)}
 
 
 WIDE = [
@@ -170,7 +170,7 @@ def test_qdq_function_is_a_table_folded_into_the_convolution(op_type: str, unsig
 @pytest.mark.parametrize("shape", [(1, 8, 6, 5), (1, 8, 1, 1), (8, 1, 1), (1,)])
 def test_constant_operands_of_qlinear_pairs(op_type: str, shape: tuple[int, ...]) -> None:
     """One per channel becomes a map of constants; one in all a table; more stays on the CPU."""
-    constant = RNG.integers(0, 256, shape).astype(np.uint8)
+    constant = generator().integers(0, 256, shape).astype(np.uint8)
     nodes = [node(op_type, "x xs xzu c ys yzu zs yzu", domain=MICROSOFT)]
     found = imported(model(nodes, (1, 8, 6, 5), {**SCALES, "c": constant, "zs": f32(0.0528713)}, elem=TensorProto.UINT8))
     check_counted(found, seeds=8)
@@ -239,7 +239,7 @@ def test_a_part_on_the_cpu_lies_between_two_on_the_machine() -> None:
         node("QuantizeLinear", "n ys yz", "q"),
         node("QLinearConv", "q ys yz w2 ws wz ys yz b"),
     ]
-    second = RNG.integers(-127, 128, (8, 8, 1, 1)).astype(np.int8)
+    second = generator().integers(-127, 128, (8, 8, 1, 1)).astype(np.int8)
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, "w2": second}, elem=TensorProto.INT8))
     check_exact(found)
     assert [type(op).__name__ for op in found.graph.ops] == ["Conv", "Cpu", "Conv"]
@@ -254,11 +254,12 @@ def test_a_float_result_is_the_same_whether_another_part_reads_it_too_or_not() -
         node("QLinearConv", "q ys yz w2 ws wz ys yz b", "e"), node("DequantizeLinear", "e ys yz", "f"), node("Sub", "f t"),
     ]  # fmt: skip
     constants: dict[str, NDArray[Any]] = {
-        "v": RNG.normal(size=(8, 8, 2, 2)).astype(np.float32), "w2": RNG.integers(-9, 9, (8, 8, 1, 1)).astype(np.int8),
+        "v": generator().normal(size=(8, 8, 2, 2)).astype(np.float32),
+        "w2": generator().integers(-9, 9, (8, 8, 1, 1)).astype(np.int8),
     }  # fmt: skip
     found = imported(model(nodes, (1, 4, 9, 8), {**SCALES, **CONV, **constants}, elem=TensorProto.INT8))
     program = compile_graph(found, preset("nano"), strategy="naive").program
-    feeds = {"x": RNG.integers(-128, 128, (1, 4, 9, 8)).astype(np.int8)}
+    feeds = {"x": generator().integers(-128, 128, (1, 4, 9, 8)).astype(np.int8)}
     assert (Run(program, FunctionalEngine(program.config))(feeds)["y"] == run_on_cpu(program, feeds)["y"]).all()
 
 

@@ -24,12 +24,13 @@ from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import minmax, percentile
 from compiler.quantise.quantise import quantise
 from compiler.quantise.reference import MOST_KEPT, Kept, Reference, mean_decibels
-from compiler.quantise.refine import BY_LAYERS, TRIED, WHOLE, corrections
+from compiler.quantise.refine import BY_LAYERS, FIRST, HOPELESS, SECOND, TRIED, corrections
 from compiler.quantise.schemes import SCHEMES, errors_of, squared_error
 from compiler.quantise.statistics import Statistics, batches, collected
 from tests.compiler.frontend.quantised_models import model, node, weights
 
 DATA = np.random.default_rng(5).standard_normal((8, 4, 12, 12)).astype(np.float32)
+EQUAL = "channels equalised, "
 CONSTANTS = {
     "w": weights(8, 4, 3, 3), "b": weights(8), "v": weights(6, 8, 1, 1), "u": weights(5, 6, 1, 1),
     "three": np.array(3, np.float32), "zero": np.array(0, np.float32), "six": np.array(6, np.float32),
@@ -146,13 +147,29 @@ def test_the_method_is_that_of_the_best_score_on_inputs_held_back(monkeypatch: p
     part = draft.calibrated(feeds[::2])
     held = Reference.of(net, feeds[1::2], part.late)
     by_layers = {root: TRIED[name] for root, name in methods_of(part, held.feeds, TRIED).items()}
-    tried = {name: (TRIED[name], None) for name in WHOLE} | {BY_LAYERS: (minmax, by_layers)}
+    tried = {name: (TRIED[name], None) for name in (FIRST, SECOND)} | {BY_LAYERS: (minmax, by_layers)}
     scores = {name: held.score(part.written(part.params(*how), showing=part.late)) for name, how in tried.items()}
     assert {f"{name}: {score:.1f} dB" for name, score in scores.items()} <= set(told)
     best = draft.params(*tried[max(scores, key=lambda name: scores[name])])
     assert float(done.model.constants["h_scale"]) == best["h"].scale
     again = quantise(net, {"x": DATA}, Choices("free"))
     assert to_proto(again.model) == to_proto(done.model)
+
+
+def test_no_more_is_tried_of_what_is_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Channels of unlike sizes, before what reads the quiet ones: equalised they are far better."""
+    monkeypatch.setattr("compiler.quantise.equalise.FEWEST_VALUES", 1)
+    unlike = np.array([1, 0.02, 0.3, 0.005, 0.1, 1, 0.01, 0.2], np.float32).reshape(8, 1, 1, 1)
+    table = {"w": CONSTANTS["w"] * unlike, "v": CONSTANTS["v"] / unlike.reshape(1, 8, 1, 1)}
+    nodes = [node("Conv", "x w", "c"), node("Relu", "c", "r"), node("Conv", "r v")]
+    net = with_types(read(model(nodes, (1, 4, 12, 12), table)))
+    told: list[str] = []
+    quantise(net, {"x": DATA}, Choices("free"), told.append)
+    lines = [next(each for each in told if each.startswith(f"{head}{FIRST}:")) for head in ("", EQUAL)]
+    plain, equal = (float(line.split()[-2]) for line in lines)
+    assert equal > plain + HOPELESS
+    assert any(each.startswith(f"{EQUAL}{SECOND}:") for each in told)
+    assert not any(each.startswith(f"{SECOND}:") for each in told)
 
 
 def test_few_values_do_not_rule_the_score() -> None:
