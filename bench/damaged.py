@@ -1,4 +1,4 @@
-"""Damaged files: ``python -m bench.damaged [--count N] [--seed S] [kind ...]``.
+"""Damaged files: ``python -m bench.damaged [--count N] [--seed S] [--minutes M] [kind ...]``.
 
 Kinds are onnx, elf, toml, schedule and npz: small good files, changed at random (bytes, runs of bytes, fields of the format);
 and structures: models made at random (``bench.structures``). Each is given to a command that reads its kind, in a process
@@ -14,6 +14,7 @@ import random
 import resource
 import sys
 import tempfile
+import time
 import traceback
 import zipfile
 from collections import Counter
@@ -47,6 +48,7 @@ MUCH = 1 << 20
 """Elements of an input that may take longer than ``SECONDS``; a good file has 108."""
 OPERATORS = ("Conv", "Add", "Loop", "If", "", "Konv", "Resize", "MatMul", "LSTM", "Softmax", "Reshape", "QLinearConv")
 NANO = ("--config", "nano")
+QUICKLY = ("--strategy", "naive", "--scheme", "power_of_two", "--calibration-method", "minmax")
 MODEL = ("model.onnx", "--calibrate", "image.npz", *NANO, "--strategy", "naive")
 FILES = {
     "onnx": "model.onnx", "structures": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz",
@@ -58,7 +60,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile", "bad.onnx", *NANO, "--strategy", "naive", "-o", "new.elf"),
         ("check", "bad.onnx", *NANO, "--strategy", "naive"),
     ),
-    "structures": (("compile", "bad.onnx", *NANO, "--strategy", "naive", "--seconds", "8", "-o", "new.elf"),),
+    "structures": (("compile", "bad.onnx", *NANO, *QUICKLY, "--seconds", "8", "-o", "new.elf"),),
     "elf": (
         ("run", "bad.elf", "--input", "image.npz", "-o", "new.npz"),
         ("disasm", "bad.elf"),
@@ -309,9 +311,10 @@ def _is_much_work(content: bytes) -> bool:
 
 def run_damaged(
     kind: str, seed: int, count: int, how: How, directory: Path, report: Callable[[str], None] = print, *,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS, minutes: float = math.inf,
 ) -> tuple[Counter[str], list[str]]:  # fmt: skip
-    """How often each exit code came, and one line for each file with which something was wrong."""
+    """How often each exit code came, and a line for each file with which something was wrong; ends after so many minutes."""
+    since = time.monotonic()
     codes: Counter[str] = Counter()
     failures = []
     content = good()
@@ -319,9 +322,9 @@ def run_damaged(
     with campaign(tried, items, how, {"damaged": kind, "seed": seed}, seconds=seconds) as results:
         for (_, number, _), found in zip(items, results, strict=True):
             wrong = found.reason if isinstance(found, Lost) else found["wrong"]
-            if isinstance(found, Lost) and found.late and kind == "onnx" and _is_much_work(damaged(kind, number, content)):
-                codes["0"] += 1
-                continue
+            late = isinstance(found, Lost) and found.late
+            if late and kind == "onnx" and _is_much_work(damaged(kind, number, content)):
+                wrong, found = "", {"code": "0"}
             codes["lost" if isinstance(found, Lost) else found["code"]] += 1
             if wrong:
                 directory.mkdir(parents=True, exist_ok=True)
@@ -329,6 +332,8 @@ def run_damaged(
                 path.write_bytes(damaged(kind, number, content))
                 failures.append(f"{path}: {' '.join(random.Random(number).choice(COMMANDS[kind]))}: {wrong}")
                 report(failures[-1])
+            if time.monotonic() - since > 60 * minutes:
+                break
     return codes, failures
 
 
@@ -342,6 +347,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("-o", "--output", type=Path, default=Path("damaged-failures"))
+    parser.add_argument("--minutes", type=float, default=math.inf, help="for each kind, after which no more files are tried")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="that a command may take; more on a busy machine")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
@@ -350,9 +356,11 @@ def main(arguments: list[str]) -> int:
     for kind in chosen.kinds or COMMANDS:
         # A record is of one campaign, and each kind is one.
         of_kind = replace(how, record=how.record and how.record.with_stem(f"{how.record.stem}-{kind}"))
-        codes, failures = run_damaged(kind, chosen.seed, chosen.count, of_kind, chosen.output, seconds=chosen.seconds)
+        codes, failures = run_damaged(
+            kind, chosen.seed, chosen.count, of_kind, chosen.output, seconds=chosen.seconds, minutes=chosen.minutes
+        )  # fmt: skip
         wrong += len(failures)
-        row = [kind, str(chosen.count), str(codes["2"]), str(codes["0"] + codes["1"]), str(len(failures))]
+        row = [kind, str(codes.total()), str(codes["2"]), str(codes["0"] + codes["1"]), str(len(failures))]
         print(" | ".join(row), flush=True)
         put_row(TITLE, COLUMNS, row, 1, PROOF)
     return int(wrong > 0)

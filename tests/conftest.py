@@ -59,6 +59,14 @@ def _skips(config: pytest.Config) -> tuple[dict[str, int], list[str]]:
     return found, held(found, kind, config.getoption("--update-golden")) if kind else []
 
 
+def _told(config: pytest.Config) -> list[str]:
+    """What tests recorded: seeds that differ from run to run."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
+    reports = [report for name in ("passed", "failed") for report in reporter.stats.get(name, []) if report.when == "call"]
+    return [f"{report.nodeid}: {name} {value}" for report in reports for name, value in report.user_properties]
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In the process that prints, not in those that run tests for it."""
     config = session.config
@@ -75,6 +83,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for title, lines in (
         ("skipped, by reason", [f"{count:6}  {reason}" for reason, count in found.items()]),
         ("numbers of skipped tests that were not expected (tests/skips.json)", unexpected),
+        ("told by tests", _told(config)),
     ):
         if lines:
             terminalreporter.section(title)

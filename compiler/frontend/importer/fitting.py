@@ -98,8 +98,8 @@ def _searched(x: Int64, y: Int64, lower: Int64, upper: Int64, radius_y: int) -> 
 
 
 def _tightest(extreme: np.ufunc, bound: Int64, x: Int64, y: Int64, d_x: Int64, d_y: Int64) -> Int64:
-    """Per change of both factors, the bound on ``C`` that holds for all cases."""
-    rows = [extreme.reduce(bound[:, None] - (x * d)[:, None] - y[:, None] * d_y, axis=0) for d in d_x]
-    return np.array(rows, np.int64)
-
-
+    """Per change of both factors, the bound on ``C`` that holds for all cases: for each ``x`` first, then for all of these."""
+    order = np.argsort(x, kind="stable")
+    each, starts = np.unique(x[order], return_index=True)
+    of_each = extreme.reduceat(bound[order, None] - y[order, None] * d_y, starts, axis=0)
+    return np.array([extreme.reduce(of_each - (each * d)[:, None], axis=0) for d in d_x], np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from compiler.frontend.importer.fitting import fitted, right
+from compiler.frontend.importer.fitting import _tightest, fitted, right
 from compiler.frontend.importer.kernels import CODES
 from compiler.frontend.importer.requantise import FACTOR_BITS, MOST_ELTWISE_SHIFT
 
@@ -97,3 +97,14 @@ def test_constants_stay_the_nearest_where_an_interval_is_left_for_the_addend() -
     found = fitted(X, Y, (0.5, 0.25), target, -128, 127)
     assert found.wrong == 0
     assert found.factors == (1 << found.shift - 1, 1 << found.shift - 2)
+
+
+@pytest.mark.parametrize("extreme", [np.maximum, np.minimum])
+@pytest.mark.parametrize("many", [1, 9, 300])
+def test_the_tightest_bound_is_that_of_all_cases_for_each_change(extreme: np.ufunc, many: int) -> None:
+    rng = np.random.default_rng(many)
+    bound = rng.integers(-(1 << 40), 1 << 40, many)
+    x, y = rng.integers(-12, 12, (2, many))
+    d_x, d_y = np.arange(-5, 6), np.arange(-3, 4)
+    naive = [[extreme.reduce(bound - x * a - y * b) for b in d_y] for a in d_x]
+    assert np.array_equal(_tightest(extreme, bound, x, y, d_x, d_y), naive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,16 +118,47 @@ def test_a_model_that_aborts_as_it_came_is_refused(monkeypatch: pytest.MonkeyPat
         imported(if_model())
 
 
-def test_a_child_that_is_killed_has_not_survived(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def another(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Starts one of other code."""
+
+    def start(code: str) -> None:
+        loading._end_helper()
+        begun = f"import os\nfrom compiler.frontend import loading\n{code}"
+        monkeypatch.setattr(loading, "HELPER", (sys.executable, "-c", begun))
+
+    yield start
+    loading._end_helper()
+
+
+def test_one_helper_answers_for_all_models() -> None:
     assert loading.survives(if_model().SerializeToString())
+    before = loading._helper()
     assert loading.loads(if_model().SerializeToString())
     assert loading.survives(b"no model"), "it is refused with an error"
     assert not loading.loads(b"no model")
-    aborting = tmp_path / "python"
-    aborting.write_text("#!/bin/sh\nkill -ABRT $$\n")
-    aborting.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(aborting))
-    assert not loading.survives(b"")
+    assert loading._helper() is before
+
+
+def test_a_child_that_is_killed_has_not_survived(another: Callable[[str], None]) -> None:
+    another("loading.refusals = lambda path: os.abort() if b'bad' in open(path, 'rb').read() else 0\nloading._serve()")
+    assert not loading.survives(b"bad")
+    assert loading.loads(b"good"), "the next one is asked of the same helper"
+
+
+def test_a_helper_that_does_not_answer_is_an_error(another: Callable[[str], None]) -> None:
+    another("os._exit(1)")
+    with pytest.raises(ModelError, match="onnxruntime cannot be started in a process of its own; allow more processes"):
+        loading.survives(b"")
+
+
+def test_the_helper_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "compiler").mkdir()
+    (tmp_path / "compiler" / "__init__.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    loading._end_helper()
+    assert loading.survives(b"no model")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_branch_for_other_sizes_is_no_reason_to_refuse() -> None:
