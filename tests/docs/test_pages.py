@@ -16,6 +16,7 @@ CONCEPT = 900
 PAGES = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("*/papers/**/*.md"))]
 CONCEPTS, RESULTS = sorted((DOCS / "concepts").glob("*.md")), sorted((DOCS / "results").glob("*.md"))
 BUILT = ("build", "dist")
+KINDS = (".py", ".md", ".c", ".h", ".v", ".hpp")
 OF_THEIR_OWN_FORM = ("accuracy.md", "trained.md")
 """Pages of results that hold more than tables and commands."""
 
@@ -68,8 +69,8 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 
 def test_pages_that_files_name_exist() -> None:
-    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in BUILT and not path.name.startswith(".")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".md", ".c", ".h", ".v", ".hpp")]
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "." and path.name not in BUILT]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in KINDS]
     dead = []
     for path in [*files, ROOT / "Makefile", ROOT / "pyproject.toml"]:
         named = re.findall(r"(?<![\w/.])docs/[\w/-]+\.(?:md|svg|png)", path.read_text(encoding="utf-8", errors="replace"))
