@@ -1,8 +1,8 @@
 """Which operations may form a group, as bit masks.
 
-Sets of operations are masks over the machine operations in topological order. A group is legal if it is connected,
-*convex* (no path leaves it and comes back: it could not run in one go), and joins nothing across a view or a CPU part, but for
-concats of which the parts can lie side by side on chip.
+A mask stands for a set of machine operations in topological order. A group is legal if three things hold. It is connected. It
+is *convex*: no path leaves it and comes back, so it can run in one go. And it joins nothing across a view or a CPU part, except
+concats whose parts can lie side by side on chip.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A dilated convolution as dense ones of every d-th row: its window spans fewer rows, so that they fit on chip.
+"""A dilated convolution as dense convolutions of every d-th row, whose windows span fewer rows and so fit on chip.
 
-Output row y reads the rows y - p + k d of its input. With y = r + d j and r - p = d q + t that is row j + k + q of the rows
-t, t + d, t + 2 d, ...: each of the d classes r of output rows is a convolution of its own, without dilation, of one such
-slice, and interleaving their outputs is the whole.
+Output row ``y`` reads the input rows ``y - p + k d``. Let ``y = r + d j`` and ``r - p = d q + t``. Then it reads row
+``j + k + q`` of the rows ``t, t + d, t + 2 d, ...``. So each of the ``d`` classes ``r`` of output rows is a convolution without
+dilation, of one such slice. Interleaving their outputs gives the whole.
 """
 
 from __future__ import annotations

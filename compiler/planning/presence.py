@@ -1,8 +1,8 @@
 """Which rows of each ring are in use at each moment of a pass whose layers run one after the other within a step.
 
-A moment is a piece of a layer's rows in a step. What is loaded comes right before the first layer that reads it, and what is
-saved goes right behind the layer that makes it. Between its last reader of a step and its maker in the next, a ring holds
-only the rows that a later step still reads.
+A moment is a piece of a layer's rows in a step. Loads come right before the first layer that reads them. Saves come right after
+the layer that makes their rows. Between its last reader of a step and its maker in the next, a ring holds only the rows that a
+later step still reads.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Schemes of a group: plans that differ in what its neighbours notice, besides the one that is best alone (NeoCPU).
+"""Schemes of a group: plans that differ in what its neighbours notice, besides the plan that is best alone (NeoCPU).
 
-What a plan takes alone says little of what it takes between two others. Few large steps wait longer for the group before and
-let the next one begin later, but issue fewer instructions and may load their parameters once; a group in passes asks for less
-of the weight buffer at a time, so that more of the next group's weights come early; fewer words of the feature-map buffer leave
-the neighbours room. No one of these measures decides: in MobileNetV2 on `base`, plans shortened the program that were a sixth
-dearer alone and took more words than others. So a scheme is not left out for being dominated, but for being like a better one:
-the cheapest alone is kept of each *sort*, then of each *kind*.
+The cycles of a plan alone say little about its cycles between two other groups. Few large steps wait longer for the group
+before, but issue fewer instructions. Passes need less of the weight buffer at a time, so the next group's weights come early.
+Fewer words of the feature-map buffer leave room to the neighbours. None of these measures decides alone. So a scheme is left
+out only if it is like a better one: of each *sort*, then of each *kind*, the cheapest alone is kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Words that several rings share: rows lie where rows of another ring are no longer in use (Deep Fusion, figures 4 and 5).
+"""Words that several rings share: a row lies where rows of another ring are not in use any more (Deep Fusion, figures 4 and 5).
 
-Rings of the same length, pitch and distance between planes lie in one *slab*: row ``y`` of each at row ``y + shift`` of the
-slab, modulo its length. Maps that gain equally many rows in a step move around it together, so what one leaves free in one
-step another can use in every step. Slabs whose rings keep nothing from step to step may take each other's place as a whole.
+Rings of the same length, pitch and distance between planes lie in one *slab*. Row ``y`` of each lies at row ``y + shift`` of
+the slab, modulo its length. Maps that gain equally many rows in a step move around the slab together, so a row that one of them
+leaves can be used by another in every step. Slabs whose rings keep nothing from step to step may take each other's place.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """The partition whose program is fastest.
 
-The search adds up costs of groups; how neighbouring groups overlap shows only in a program. So several partitions are timed
-as programs on the cycle model: the one with the least sum of cycles, those that are best if each group costs something more or
-less (``CHARGES``), for what it hides of its neighbours or waits for, and those that are best where bytes count a little, or
-alone.
-A program tells what each of its groups takes behind the one before it. By that, mixtures of the partitions are put together
-(``splice.py``) and timed, until the best mixture is one that was timed, or as many were tried as there is time for.
+The search adds up costs of groups. How neighbouring groups overlap shows only in a program. So several partitions are timed as
+programs on the cycle model:
 
-A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of cycles.
+- the partition with the least sum of cycles;
+- the best partitions where each group costs some cycles more or less (``CHARGES``);
+- the best partitions where bytes count a little, or alone.
+
+A timed program tells what each group takes behind the group before it. ``splice.py`` puts the best mixture of the partitions
+together from these costs. The mixture is timed, which corrects the costs, until the best mixture is one that was timed or the
+effort is used up. A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of cycles.
 """
 
 from __future__ import annotations

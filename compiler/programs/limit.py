@@ -1,8 +1,8 @@
-"""A program whose feature maps keep to so many bytes of DRAM, at the least cost; or what the least is that would do.
+"""A program whose feature maps keep to a limit of DRAM, at the least cost; or the least limit that would do.
 
-Tried in turn: the given steps, in their order and in that of least memory; other partitions; partitions with groups that are
-tiled in columns, then also in bands of rows; all with outputs over inputs. Each with what the host holds in regions of its own,
-and only where that cannot be with all in WORK.
+It tries, in turn, the given steps in their order and in the order of least memory, other partitions, partitions with groups
+tiled in columns, and then also in bands of rows. Outputs may lie over inputs in all of them. Each is tried with the host's maps
+in regions of their own first, and with all maps in WORK only where that is not possible.
 """
 
 from __future__ import annotations

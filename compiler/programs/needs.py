@@ -1,9 +1,9 @@
 """How much DRAM must be in use while a group runs, whatever groups the rest of the graph forms, in whatever order.
 
-In use are the storages that the group reads or writes, and those that something before it touches and something after it,
-too: whoever comes before the group and whoever comes after it are never in one group, so what lies between them lies in
-DRAM. No partition with that group needs less; where nothing runs beside a path through the graph, the greatest of its
-groups' needs is the peak. A partition that keeps to a limit is therefore made of groups that do.
+Two kinds of storages are in use: those that the group reads or writes, and those that something before it and something after
+it touch. Operations before the group and operations after it are never in one group, so what lies between them lies in DRAM.
+No partition with that group needs less. Where nothing runs beside a path through the graph, the peak is the greatest need of
+its groups. So a partition that keeps to a limit consists of groups that do.
 """
 
 from __future__ import annotations

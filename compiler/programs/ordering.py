@@ -1,8 +1,8 @@
-"""The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
+"""The steps in the order that needs the least DRAM, with outputs over inputs, if that costs no time.
 
-Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
-``cycles`` list scheduling tells how long whole programs take, or the cycle model where there is time, and what takes more than
-a hundredth longer than the given one is left.
+In another order other groups overlap in time. Where maps share bytes, one group waits for another. For the objective ``cycles``
+list scheduling says how long whole programs take, or the cycle model where there is time. An order that takes more than a
+hundredth longer than the given one is not taken.
 """
 
 from __future__ import annotations

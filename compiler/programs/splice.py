@@ -1,11 +1,10 @@
-"""Good partitions cut where they agree, and the best stretches of each put together.
+"""Good partitions are cut where they agree, and the best stretches of each are put together.
 
-Strategies add up costs of groups, each alone. In a program a group also loads under the one before it, and waits for what
-that one saves last. So costs lie on the edges: what a group takes *behind another*.
+Strategies add up the costs of single groups. In a program a group also loads under the group before it, and waits for what that
+group saves last. So costs lie on edges: what a group takes *behind another*.
 
-The partitions, each in the order of its program, are paths over sets of finished operations. Where two paths come through the
-same set either may go on as the other does: the shortest path over all of them is at least as good as each, as far as edges
-tell.
+Each partition, in the order of its program, is a path over sets of finished operations. Where two paths come through the same
+set, either may go on as the other does. The shortest path over all of them is at least as good as each, by the costs of edges.
 """
 
 from __future__ import annotations

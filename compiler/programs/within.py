@@ -1,8 +1,8 @@
-"""The cheapest partition of which no group needs more DRAM than a limit, and the least limit that has one.
+"""The cheapest partition in which no group needs more DRAM than a limit, and the least limit that has one.
 
-``Needs`` tells of each group alone what it needs at least; so a limit takes candidates away, and what is left is a search for
-the cheapest cover, as without a limit. Where branches run side by side, an order of the groups may need more than the greatest
-of them: ``compiler/programs/limit.py`` sees to that.
+``Needs`` says what each group needs at least. A limit takes candidates away, and what is left is a search for the cheapest
+cover. Where branches run side by side, an order of the groups may need more than the greatest of them;
+``compiler/programs/limit.py`` handles that.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     cost(V) = min over groups G that hold the first operation of V: price(G) + cost(V - G)
 
-Groups are chosen in the order of their first operations, so a group may be chosen before what it waits for. Two convex
-groups can then wait for each other, which Optimus' test (Algorithm 1, lines 24 to 30) does not see. So a state holds, for
-each chosen group that still waits, what it waits for and what waits for it: a group with both is refused. These sets are
-closed over the groups chosen, hence every cycle is seen when its last group is chosen, and states that agree in them can be
-completed in the same ways: the result is exact.
+Groups are chosen in the order of their first operations, so a group may be chosen before a group that it waits for. Two convex
+groups can then wait for each other, which Optimus' test (Algorithm 1, lines 24 to 30) does not see. So a state holds, for each
+chosen group that still waits, the operations that it waits for and those that wait for it. A group in both sets is refused.
+These sets are closed over the chosen groups, so every cycle is found when its last group is chosen. States that agree in these
+sets can be completed in the same ways, so the result is exact.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""The second core: a copy of this process that works through the same list from its other end.
+"""The second process: a fork of this one that works through the same list from its other end.
 
-Three things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of
-groups, walks of pairs of groups, and stretches of programs on the cycle model. A fork knows all that this process
-knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
-results come in the order of the items: a program does not depend on how many cores there were.
-
-What it can reach at best (Amdahl): about two thirds of the seconds of MobileNetV2, GoogLeNet and ResNet-50 come in such
-lists, so that two cores take two thirds of the time of one; they take 0.7 to 0.8. A third process would have little to do: what
-is not known of a program is a few stretches.
+Three kinds of work take nearly all of a compilation: plans of groups, walks of pairs of groups, and stretches of programs on
+the cycle model. Each comes in lists of independent items. A fork knows all that this process knows, so an item is a few
+numbers, and so is a result. Both processes compute the same for an item, and results come in the order of the items. So a
+program does not depend on the number of processes.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""What no program of a graph can undercut, however it is grouped, ordered and tiled: to hold a figure against.
+"""What no program of a graph can undercut, however it is grouped, ordered and tiled.
 
 Each unit must do its beats, and the bus must move what cannot stay. Besides, parameters come no earlier than there is room for
-them. Let all operations but those of a set S need all of S. An operation outside S computes its last rows after those of S,
-and each block of its parameters takes part in them. So when S is done, what was loaded into a buffer is of S, or still there.
-With P(S) the bytes of the parameters of S that go into a buffer, the rest has yet to come:
+them. Let ``S`` be a set of operations that all other operations need in full. An operation outside ``S`` computes its last rows
+after those of ``S``, and each block of its parameters takes part in them. So when ``S`` is done, what was loaded into a buffer
+belongs to ``S`` or is still there. Let ``P`` be the bytes of all parameters that go into a buffer, and ``P(S)`` those of ``S``.
+The rest has yet to come:
 
     cycles >= max over units of beats(S) + sum over buffers of (P - P(S) - room) / bytes of a beat of the bus
 
-Rows of a map that no window reads may come later, or never, so only the others count in beats(S). An instruction waits for all
-rows of its window, also where it takes a part of the kernel. The phases of a transposed convolution end in different rows, so
-nothing before one counts.
+Rows of a map that no window reads may come later or never, so only the other rows count in beats(S). An instruction waits for
+all rows of its window, even where it takes only a part of the kernel. The phases of a transposed convolution end in different
+rows, so no operation before one counts.
 """
 
 from __future__ import annotations
