@@ -22,7 +22,8 @@ Planned = Callable[[Group], Plan]
 
 
 def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) -> Plan | None:
-    """In so many bands, or as many as there are rows; None: one of them does not fit. ``planned``: how a band is."""
+    """The plan of the group in ``count`` bands, or as many as there are rows; None if one of them does not fit. ``planned``
+    plans a band."""
     cut = TileCut(config, group, ROWS)
     count = min(count, cut.most)
     if count < 2 or group.stacked:

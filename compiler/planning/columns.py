@@ -46,7 +46,7 @@ class TileCut:
         return sorted({-(-self.most // columns) for columns in range(1, self.most)})
 
     def spans(self, number: int, count: int) -> dict[str, Span]:
-        """Of each map in tile ``number`` of ``count``."""
+        """The columns of each map in tile ``number`` of ``count``."""
         if (number, count) not in self._spans:
             self._spans[number, count] = self._deduced(number, count)
         return self._spans[number, count]
@@ -133,7 +133,7 @@ class TileCut:
 
     @cached_property
     def _alike(self) -> Mapping[str, str]:
-        """Of each map, one that has the same columns in every tile."""
+        """For each map, one that has the same columns in every tile."""
         root = {name: name for name in self.group.tensors}
 
         def find(name: str) -> str:

@@ -38,7 +38,7 @@ class Cut:
     whole: tuple[str, ...]
     """Inputs of which every pass needs all channels."""
     units: Mapping[str, int]
-    """Of every other map: how many parts of whole words and whole output chunks it has."""
+    """For every other map, the number of its parts of whole words and whole output chunks."""
 
     @property
     def most(self) -> int:

@@ -80,7 +80,7 @@ class Walker:
         """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
 
     def doing(self, task: Task) -> Callable[[Task, int], None]:
-        """What is done in each of its steps that has rows."""
+        """The function that does one of its steps that have rows."""
         return self._load if task.unit is _LOAD else self._save if task.unit is _SAVE else self._compute
 
     def _load(self, task: Task, step: int) -> None:
@@ -186,7 +186,7 @@ class Walker:
         task.last.append(end + AFTER)
 
     def _parameters(self, task: Task, size: float, first: float) -> tuple[float, float]:
-        """When the first block of so many of them is there, and when all are."""
+        """When the first block of parameters of this size is there, and when all are."""
         loading = self.loaded
         if task.streamed:
             loading = max(loading, self._when_used(self._streamed - self.weights + first))

@@ -30,7 +30,7 @@ _Rank = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is decided, without names: it holds for all groups of one shape."""
+    """The decisions of a plan without names, so that it holds for all groups of one shape."""
 
     steps: int
     pipelined: bool
@@ -49,17 +49,18 @@ class Scheme:
 
     @property
     def kind(self) -> object:
-        """Of one kind are plans with equal passes whose steps differ by less than twice."""
+        """Plans are of one kind if their passes are equal and their steps differ by less than twice."""
         return self.passes, self.held, self.pipelined, self.steps.bit_length(), self.partly, self.turned
 
 
 def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
-    """Of a plan that was planned for cycles."""
+    """The scheme of a plan that was planned for cycles."""
     return Scheme(plan.steps, plan.pipelined, plan.over_channels, bool(plan.held), False, turned)
 
 
 def whole_scheme(plan: Plan) -> Scheme | None:
-    """The same, if it says everything of the plan; it does not of tiles, bands, maps that share words, and what is wanted."""
+    """The scheme of a plan if it says everything about it; tiles, bands, shared words and decisions of a schedule are not in a
+    scheme."""
     tiled = plan.tiles > 1 or plan.bands > 1
     return None if tiled or plan.way.in_turn or not plan.wanted.free else scheme_of(plan)
 
