@@ -88,11 +88,9 @@ def _candidates(tasks: Tasks) -> Iterator[Mask]:
 
 
 def _alone(tasks: Tasks, mask: Mask) -> tuple[Tasks, Tasks] | None:
-    """The set by itself, as the last reader of all it reads, and as not the last; None: others matter to it.
-
-    Whoever comes before one of the set must come before all of it, whoever comes after one after all. Others may only touch
-    a use of the set that is in use before it.
-    """
+    """The set by itself, once as the last reader of all that it reads and once not as the last; None if other tasks matter to
+    it. A task before one of the set must come before all of it, and a task after one must come after all. Other tasks may only
+    touch a use of the set that is in use before it."""
     earlier = later = ~0
     needed = wanted = 0
     for task in members(mask):

@@ -40,7 +40,7 @@ def least_order(tasks: Tasks, most_states: int = MOST_STATES, known: Sequence[in
 
 
 def lower_bound(tasks: Tasks) -> int:
-    """Of each task: what must be in use while it runs, whatever the order."""
+    """The greatest number of bytes that must be in use while some task runs, whatever the order."""
     best = max(tasks.in_use(0), tasks.in_use(tasks.everything))
     for task in range(len(tasks)):
         own = 1 << task

@@ -19,7 +19,7 @@ from compiler.memory.blocks import Block, sections
 
 
 class _Kind(enum.IntEnum):
-    """Of changes that can be undone."""
+    """The kinds of changes that can be undone."""
 
     FLOOR = 0
     EARLIEST = 1

@@ -52,7 +52,7 @@ class Tasks:
 
     @cached_property
     def touched(self) -> tuple[tuple[int, ...], ...]:
-        """Of each task: the uses that it is one of."""
+        """The uses that each task belongs to."""
         found: list[list[int]] = [[] for _ in self.before]
         for number, use in enumerate(self.uses):
             for task in members(use.tasks):
@@ -114,7 +114,7 @@ class Tasks:
 
     @cached_property
     def _effects(self) -> tuple[tuple[tuple[Mask, int, bool, bool], ...], ...]:
-        """Of each task, for each use that it is one of: the others, its size, whether it begins and whether it ends at all."""
+        """For each task and each of its uses: the other tasks, the size, whether the use begins and whether it ends at all."""
         return tuple(
             tuple(
                 (use.tasks & ~(1 << task), use.size, not use.given, not use.outlives)

@@ -61,7 +61,7 @@ class Programs:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.cycles: dict[Path, int] = {}
-        """Of programs that were timed."""
+        """Cycles of the programs that were timed."""
         self._took: dict[tuple[Mask, Mask], int] = {}
         """What the second of two groups took behind the first."""
         self._last: dict[Mask, int] = {}
@@ -89,7 +89,7 @@ class Programs:
         return sum(price_of(self.evaluator, CYCLES, mask) for mask in path if mask not in self._cpu)
 
     def time(self, paths: Sequence[Path]) -> None:
-        """By all cores; what each group takes behind the one before is known ever after."""
+        """Times the paths with all processes, and keeps what each group takes behind the one before."""
         for path, (cycles, spent) in zip(paths, self._team.each(paths), strict=True):
             self.cycles[path] = cycles
             taken = iter(spent)
@@ -97,7 +97,7 @@ class Programs:
                 self._last[mask] = self._took[before, mask] = 0 if mask in self._cpu else next(taken)
 
     def behind(self, first: Mask, second: Mask) -> int:
-        """Of two that were in no program one behind the other, what the second took behind another."""
+        """What the second group took behind another group, if no program had it behind the first."""
         return self._took.get((first, second), self._last[second])
 
     def _timed(self, path: Path) -> tuple[int, list[int]]:

@@ -36,12 +36,12 @@ class Frugal:
     sharing: Sharing
     bytes: int
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """By whoever chose the groups."""
+    """What the caps of the search that chose the groups left out."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What is decided of the order of steps and of what shares bytes; None: to be found."""
+    """The decisions about the order of steps and about shared bytes; None: to be found."""
 
     listed: bool = False
     """The steps run in the order in which they are given."""

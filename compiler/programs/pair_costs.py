@@ -68,7 +68,7 @@ class PairCosts:
         return turns
 
     def tables(self) -> list[Table]:
-        """Of all choices as far as they are known, and estimated beyond; all of ``star`` was asked before."""
+        """Costs of all pairs, as far as they are known, and estimated beyond; all pairs of ``star`` are known."""
         return [
             np.array([[self._spent(n, a, b) for b in range(size)] for a in range(1 if n in self.first else self.sizes[n - 1])])
             for n, size in enumerate(self.sizes)

@@ -43,7 +43,7 @@ def pairs_of(paths: Sequence[Sequence[Mask]]) -> list[tuple[Mask, Mask]]:
 
 
 def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], dict[Mask, set[Mask]]]:
-    """By the finished set: the groups that finished it, and those that come next."""
+    """For each finished set, the groups that finished it and the groups that come next."""
     arrivals: dict[Mask, set[Mask]] = {}
     onward: dict[Mask, set[Mask]] = {}
     for path in paths:
@@ -55,7 +55,7 @@ def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], di
 
 
 def _steps(path: Sequence[Mask]) -> Iterator[tuple[Mask, Mask, Mask]]:
-    """What is finished, the last group, and the next."""
+    """For each pair of neighbours: the finished set, the last group, and the next group."""
     done = last = 0
     for group in path:
         yield done, last, group

@@ -34,7 +34,7 @@ from compiler.tuned import CIRCLE_WAYS as WAYS
 from compiler.tuned import NODES
 
 _FEASIBLE = 1e-9
-"""By which a row may be off in HiGHS, whose arithmetic is in floating point."""
+"""How far a row may be off in HiGHS, which computes in floating point."""
 _TRUSTED = 1 - 1e-11
 """Part of its bounds that is taken as proved: prices are whole numbers far below 10^11."""
 
@@ -97,7 +97,7 @@ def _everywhere(sets: OpSets, places: Sequence[Sequence[Mask]], circle: Sequence
 
 
 def _holders(sets: OpSets, masks: Sequence[Mask]) -> list[list[int]]:
-    """Of each operation the groups that hold it, by number."""
+    """For each operation, the numbers of the groups that hold it."""
     holders: list[list[int]] = [[] for _ in sets.ops]
     for number, mask in enumerate(masks):
         for n in bits_of(mask):
@@ -152,7 +152,7 @@ def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
     before = {group: sets.before(group) for group in waiting}
 
     def drop_others() -> None:
-        """Whoever waits for nobody that waits, or for whom nobody waits."""
+        """Drops groups that wait for no waiting group, and groups that no waiting group waits for."""
         while ready := {group for group in waiting if not any(other & before[group] for other in waiting)}:
             waiting.difference_update(ready)
         while ends := {group for group in waiting if not any(group & before[other] for other in waiting)}:

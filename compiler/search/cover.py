@@ -40,7 +40,7 @@ class Cover:
     groups: list[Mask] | None
     value: int
     dropped: int | None
-    """Of the paths given up for lack of room: what the best of them would cost at least; None: none was given up."""
+    """The least cost that a path could have which was given up for lack of room; None if none was given up."""
     given_up: int = 0
     """How many these are."""
 
@@ -101,7 +101,7 @@ def cheapest(
 
 
 def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tuple[float, Mask]:
-    """What was spent, less what the operations that are covered ahead would have cost."""
+    """The cost so far, less what the operations that are covered ahead would have cost."""
     (covered, _), path = state
     ahead = covered >> first
     saved = 0.0

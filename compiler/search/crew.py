@@ -44,7 +44,8 @@ class Crew:
             team.close()
 
     def team(self, work: Callable[[Item], Result]) -> Team[Item, Result]:
-        """Whoever does this work: this process, and if possible a helper that knows what is known when it is first needed."""
+        """The processes that do this work: this one, and if possible a helper, which knows what is known when it is first
+        needed."""
         made = Team(work, may_start=self.cores > 1)
         self._teams.append(made)
         return made
@@ -71,7 +72,7 @@ class Team(Generic[Item, Result]):
         """Its process, from the first list of several items on, while it lives."""
 
     def each(self, items: Sequence[Item]) -> list[Result]:
-        """Of each item its result. What both do at once, as may be in the middle of the list, was done twice, no more."""
+        """The result of each item. An item in the middle of the list may be done twice, by both at once."""
         if self._may_start and len(items) > 1:
             self._may_start = False
             if may_fork():
@@ -130,7 +131,8 @@ class Team(Generic[Item, Result]):
 
 
 def _help(work: Callable[[Any], Any], connection: Connection[Any, Any], begun: memoryview[int]) -> None:
-    """In the helper, until nobody asks any more; an item that fails is left to whoever asked, who then sees the error."""
+    """Runs in the helper until it gets no more work. It leaves an item that fails to the asking process, which then sees the
+    error."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.freeze()

@@ -33,7 +33,7 @@ class LeastCycles:
     """Bounds, of which the greatest counts."""
 
     beats: dict[Unit, int]
-    """Of each unit that has work."""
+    """Beats of each unit that has work."""
     bus: int
     """Beats of what must pass through DRAM."""
     parameters: int
@@ -53,7 +53,7 @@ class LeastCycles:
 
 
 def least_cycles(evaluator: Evaluator) -> LeastCycles:
-    """Of one run of the evaluator's graph, its batch included; parts of the host take no time."""
+    """The bound of one run of the evaluator's graph, its batch included; parts of the host take no time."""
     config, sets, floors = evaluator.config, evaluator.sets, evaluator.floors
     parameters = _parameters(evaluator)
     room = {b: config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS}
@@ -87,10 +87,8 @@ def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
 
 
 def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
-    """Of each operation's beats: those of the rows that the last rows of the operations behind it need.
-
-    ``px_p`` pixels take as long as one, and may be of several rows.
-    """
+    """The share of each operation's beats for rows that the last rows of the operations behind it need. ``px_p`` pixels take as
+    long as one, and may belong to several rows."""
     tensors, lanes = evaluator.graph.tensors, evaluator.config.px_p
     needed = _needed_rows(evaluator)
     shares = []
@@ -102,7 +100,7 @@ def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
 
 
 def _needed_rows(evaluator: Evaluator) -> Counter[str]:
-    """Of each map: rows that the last rows of the machine's last operations need. Other views, and the host, count for none."""
+    """The rows of each map that the last rows of the machine's last operations need. Other views, and the host, need none."""
     graph, sets = evaluator.graph, evaluator.sets
     last = [op.output for op, behind in zip(sets.ops, sets.descendants, strict=True) if not behind]
     rows = Counter({output: graph.tensors[output].height for output in last})

@@ -35,7 +35,7 @@ Reals = NDArray[np.float64]
 
 
 def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: int = MOST_OPS) -> Grown:
-    """Those of one operation, all that the evaluator knows, and so many shapes more."""
+    """Groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
     waiting = _Waiting(evaluator, objective, most_ops)
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
@@ -59,15 +59,15 @@ class _Waiting:
         self._relaxation = Relaxation(len(evaluator.sets.ops))
         self.prices: dict[Mask, int] = {}
         self.shapes: set[object] = set()
-        """Of groups that were asked about. What else the evaluator may know, of earlier compilations, changes no choice."""
+        """Shapes of groups that were asked about. What the evaluator knows from earlier compilations changes no choice."""
         self.longer: set[Mask] = set()
-        """Those with more operations than allowed."""
+        """Groups with more operations than allowed."""
         self._misfits: list[Mask] = []
         self._asked: set[Mask] = set()
         self._places: dict[Mask, int] = {}
         self._masks: list[Mask] = []
         self._members: NDArray[np.int32] = np.empty((0, most_ops), np.int32)
-        """Of each group, filled up with a number that no operation has, which is worth nothing."""
+        """The operations of each group, filled up with a number that no operation has and that is worth nothing."""
         self._floors: Reals = np.empty(0)
         self._beyond: Reals = np.empty(0)
         """What those that it extends cost beyond their floors, the least of them."""
@@ -79,7 +79,7 @@ class _Waiting:
         return int(self._open.sum())
 
     def next(self, shapes: int, surely: bool) -> list[Mask]:
-        """Groups of at most so many new shapes, and all others that promise something."""
+        """Groups of at most ``shapes`` new shapes, and all others that promise something."""
         value, worth = self._relaxation.solve()
         slack = inf if surely else SLACK * value / len(worth)
         promises = np.append(worth, 0.0)[self._members].sum(axis=1) - self._floors - self._beyond
