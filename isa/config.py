@@ -123,17 +123,17 @@ class MachineConfig:
     """What the feature-map buffer is made of, as ``ram_style`` in the Verilog. Changes no result, nor do the six that
     follow."""
     weight_ram: str = "auto"
-    """The same of the weight buffer."""
+    """What the weight buffer is made of."""
     param_ram: str = "auto"
-    """The same of CONV's parameter buffer."""
+    """What CONV's parameter buffer is made of."""
     taps_ram: str = "auto"
-    """The same of the tap buffer."""
+    """What the tap buffer is made of."""
     pool_param_ram: str = "auto"
-    """The same of POOL's parameter buffer."""
+    """What POOL's parameter buffer is made of."""
     acc_ram: str = "auto"
-    """The same of the accumulator entries."""
+    """What the accumulator entries are made of."""
     queue_ram: str = "auto"
-    """The same of the queues."""
+    """What the queues are made of."""
     chip: str = ""
     """The chip that it is meant for, which ``tilewright size`` compares with; empty: none."""
     chip_cores: int = 1
@@ -167,7 +167,7 @@ class MachineConfig:
             )
 
     def __hash__(self) -> int:
-        """Of what machines differ in most: of all fields it takes longer than what is looked up by it."""
+        """The hash of the fields in which machines differ most; hashing all fields takes longer than a look-up saves."""
         return hash((self.name, self.ic_p, self.oc_p, self.px_p, self.fm_banks, self.fm_depth, self.weight_depth))
 
     @cached_property
@@ -192,7 +192,7 @@ class MachineConfig:
 
     @cached_property
     def pool_parts(self) -> int:
-        """The same of POOL."""
+        """Cycles in which POOL's finishing lanes finish one channel vector."""
         return self.ic_p // self.pool_finish
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:
@@ -272,7 +272,7 @@ class MachineConfig:
 
     @cached_property
     def burst_beats(self) -> int:
-        """The most beats in a burst: none crosses a multiple of so many, hence none crosses 4 KB."""
+        """The most beats in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
         return min(self.axi_burst_beats, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:

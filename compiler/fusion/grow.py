@@ -28,7 +28,7 @@ class Grown:
 
     @property
     def complete(self) -> bool:
-        """Whether all groups of at most so many operations that can be executed are among them."""
+        """Whether it holds all groups of at most the allowed number of operations that can be executed."""
         return not self.left_out
 
     @property

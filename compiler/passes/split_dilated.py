@@ -38,7 +38,7 @@ def split_dilated(graph: XGraph, op: Op) -> XGraph | None:
 
 
 def _parts(op: Conv, source: Tensor, target: Tensor) -> list[tuple[Slice, Tensor, Conv, Tensor]] | None:
-    """Of each class of output rows: the slice, what it reads, the convolution, and what that makes."""
+    """For each class of output rows: the slice, the map that it makes, the convolution, and the map that it makes."""
     (top, left, _, right), d, taps = op.window.pads, op.window.dilation[0], op.window.kernel[0]
     found = []
     for number in range(min(d, target.height)):
