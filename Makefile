@@ -14,7 +14,7 @@ TRAINED ?= ../shared/models
 
 export AMARANTH_USE_YOSYS := builtin
 
-.PHONY: help demo soc ulx3s test test-all check fuzz prove mutants python-mutants coverage networks rtl-full bench wheel lint types env lock clean
+.PHONY: help demo docs soc ulx3s test test-all check fuzz prove mutants python-mutants coverage networks rtl-full bench wheel lint types env lock clean
 
 help:
 	@echo "make demo    generate the machine, compile a model, run it on the RTL, compare every tensor"
@@ -33,6 +33,7 @@ help:
 	@echo "make networks  all networks at full size on the functional simulator, into docs/results/networks.md; ARGS chooses"
 	@echo "make rtl-full  the large networks on the RTL of base, the short ones on zu2 too, into docs/results/networks.md"
 	@echo "make bench     every table of the documentation, one script of bench/ after the other (hours)"
+	@echo "make docs      the site of docs/ in build/site, strict about links"
 	@echo "make wheel     build the wheel, install it into an empty environment, and compile a model there"
 	@echo "make env     only the environment, in $(VENV)"
 	@echo "make lock    renew requirements.lock from pyproject.toml (needs uv)"
@@ -128,6 +129,11 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.timing nano base
 	$(BIN)/python -m bench.multipliers
 	$(BIN)/python -m bench.netlist
+
+# Opened with a browser, or served by `python -m http.server -d build/site`, which the search asks for.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "build/site/index.html"
 
 # What a user gets: built, installed with what it asks for from PyPI into an empty environment, used far from the clone.
 wheel: $(READY)

@@ -82,7 +82,7 @@ class Compiled:
     sharing: Sharing = APART
     """What shares bytes of WORK; inputs and outputs only where a memory limit asks for it."""
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """By the caps of the strategy that chose the groups."""
+    """What the caps of the strategy that chose the groups left out."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -184,7 +184,7 @@ def frugal_steps(
 class _Chosen(NamedTuple):
     steps: list[Plan | Cpu]
     left_out: LeftOut
-    """By the caps of the strategy."""
+    """What the caps of the strategy left out."""
     arrangement: Arrangement = ANY
 
 
@@ -275,7 +275,7 @@ def _check_given(strategy: str, objective: str, schedule: Schedule | None, measu
 
 
 def nothing_to_weigh() -> TilewrightError:
-    """Of a measure where all groups are given."""
+    """The error for a measure where all groups are given."""
     return TilewrightError("evaluator: groups are decided already, nothing is left to weigh; leave it, or some of them, out")
 
 

@@ -15,18 +15,18 @@ MARGIN = 1 / 7
 """A partition is not timed if its groups cost so much more than the least sum of cycles. Two sums of one network were off by
 up to 11 % more or less than each other."""
 LEAN_PART = 10 / 3
-"""For bytes, so many times fewer groups are planned than for cycles."""
+"""For bytes, fewer groups are planned than for cycles, by this factor."""
 
 # Schemes of the groups that wait (compiler/programs/program_schemes.py).
 
 SCHEME_CHOICES = 6
 """Choices of schemes that are timed at most. Most networks take three until a choice comes again."""
 DEAREST_SCHEME = 1.3
-"""A scheme is left out if it takes so many times what the best plan of its group takes alone."""
+"""A scheme is left out if its cycles exceed those of its group's best plan by this factor."""
 MOST_PASSES = 4
-"""A scheme has at most so many passes over channels, or as many as the best plan."""
+"""A scheme has at most this many passes over channels, or as many as the best plan."""
 THINNED = 1.25
-"""Of the numbers of steps that schemes may have, each is at least so many times the one before."""
+"""Each number of steps that schemes may have is at least this factor times the one before."""
 
 # Groups that are planned, and partitions of them (compiler/search).
 
@@ -56,21 +56,21 @@ CIRCLE_WAYS = 400
 # How a group is executed (compiler/planning, compiler/layers).
 
 STRIDE = 1.5
-"""Of numbers of steps that could do equally well, each that is looked at is so many times the last."""
+"""Of numbers of steps that could do equally well, each that is looked at is this factor times the last."""
 NEAR = 1 + 1 / 64
 """A pipelined plan that is so near to what no plan can undercut is not compared with the sequential one."""
 SHARES = (3, 5, 8, 16)
-"""The room for parameters is cut into so many parts, of which streamed blocks take two: one is loaded while one is used.
-In the other parts blocks stay. Small blocks let more stay, but each costs an instruction in every step."""
+"""The room for parameters is cut into a number of parts. Streamed blocks take two of them: one is loaded while one is used. In
+the other parts blocks stay. Small blocks let more stay, but each costs an instruction in every step."""
 EDGE_PIECES = 4
-"""Rows of a step are loaded, made at its edges, and saved in so many pieces, so that computation starts when the first piece
+"""Rows of a step are loaded, saved, and made at its edges in this many pieces, so that computation starts when the first piece
 is loaded, and saves begin before it has ended."""
 LONG_ROW = 64
 """A map of one row with more pixels is cut into rows."""
 SHORT_ROW = 4
-"""It is cut into rows of at least so many pixels: shorter ones cost more bursts than tiling saves."""
+"""One long row is cut into rows of at least this many pixels: shorter ones cost more bursts than tiling saves."""
 POOL_IS_BUSY = 4
-"""POOL counts as busy in a group if CONV has at most so many times its beats."""
+"""POOL counts as busy in a group if CONV has at most this many times its beats."""
 SLAB_CHOICES = 200
 """Choices of the search for offsets of maps that share words."""
 LEAST_POOL_PIECE = 512
@@ -96,7 +96,7 @@ LIMIT_TRIES = 8
 BANDS = (0, 1, 4, 16)
 """Bands of rows in which groups are computed that do not fit row by row; 0: no such groups. More bands save little."""
 DULL_LIMITS = 12
-"""The curve of cycles against DRAM is ended after so many limits in a row that give no new point."""
+"""The curve of cycles against DRAM ends after this many limits in a row without a new point."""
 FAVOUR = 4
 """Under a limit, a group of the given program counts as cheaper by this power of two: such groups do well together."""
 MOST_FUSED_TASKS = 16

@@ -45,7 +45,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an error is, and the names that may stand for numbers."""
+    """The place of an error, and the names that may stand for numbers."""
 
     origin: str
     line: int

@@ -13,7 +13,8 @@ class Chip:
     family: str
     """The family as ``tilewright size --target`` names it."""
     capacity: dict[str, int]
-    """By kind; LUTs of four inputs on ecp5, of six elsewhere; block RAMs of 18 Kbit on ecp5, of 36 elsewhere."""
+    """What the chip has, by kind. LUTs have four inputs on ecp5 and six elsewhere; block RAMs have 18 Kbit on ecp5 and 36
+    elsewhere."""
 
 
 CHIPS: dict[str, Chip] = {

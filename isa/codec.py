@@ -120,7 +120,7 @@ _PLACES = {
         p.field.name: (p.word, p.lsb, p.field.low, p.field.high, (1 << p.field.bits) - 1) for p in row.placed
     } for name, row in BY_NAME.items()
 }  # fmt: skip
-"""Of each field its word, its lowest bit, the range of its values, and its bits."""
+"""For each field: its word, its lowest bit, the range of its values, and a mask of its bits."""
 
 
 def _mask(units: frozenset[Unit]) -> int:

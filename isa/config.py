@@ -43,32 +43,36 @@ class MachineConfig:
     """
 
     name: str
+    """For reports. No program depends on it, on clocks, chips and what says that it changes no result, or on the AXI fields
+    from ``axi_burst_beats`` to ``axi_qos``."""
     ic_p: int
-    """Input-channel lanes; also the bytes of a feature-map word."""
+    """Input-channel lanes; also the bytes of a feature-map word. Need not be a power of two."""
     oc_p: int
-    """Output-channel lanes."""
+    """Output-channel lanes. Need not be a power of two."""
     px_p: int
     """Pixel lanes: output pixels computed side by side."""
     conv_finish: int
-    """Finishing lanes of CONV: results that are requantised and activated in a cycle; see ``conv_ports``."""
+    """Results that CONV requantises and activates in a cycle: a divisor of ``oc_p``, or a multiple of it that divides
+    ``px_p x oc_p``."""
     pool_finish: int
-    """Finishing lanes of POOL: a divisor of ``ic_p``, for POOL finishes at most one pixel in a cycle."""
+    """Results that POOL finishes in a cycle: a divisor of ``ic_p``."""
     pool_taps: int
     """Neighbouring taps of a kernel row that POOL takes in a cycle, where the words can be read; MAX takes one."""
     misc_lanes: int
-    """Channels that MISC computes in a cycle; a divisor of ``ic_p``."""
+    """Channels that MISC computes in a cycle: a divisor of ``ic_p``."""
     fm_banks: int
-    """Banks of the feature-map buffer; a multiple of ``fm_phases``."""
+    """Banks of the feature-map buffer: a multiple of the phases. One pixel lane with one tap has one phase, else they are the
+    power of two at or above ``2 px_p`` and ``px_p + pool_taps - 1``."""
     fm_depth: int
-    """Words in a feature-map bank."""
+    """Words (``ic_p`` bytes) in a feature-map bank."""
     weight_depth: int
     """Words (``ic_p x oc_p`` bytes) in the weight buffer."""
     param_depth: int
-    """Words (``oc_p`` requantisation records) in CONV's parameter buffer."""
+    """Words (``oc_p`` requantisation records of 8 bytes) in CONV's parameter buffer."""
     taps_depth: int
     """Words (``ic_p`` bytes) in the depthwise tap buffer."""
     pool_param_depth: int
-    """Words (``ic_p`` requantisation records) in POOL's parameter buffer."""
+    """Words (``ic_p`` requantisation records of 8 bytes) in POOL's parameter buffer."""
     acc_depth: int
     """Entries (``px_p x oc_p`` int32) that reductions may leave for a later CONV."""
     tables: int
@@ -76,13 +80,15 @@ class MachineConfig:
     window_bytes: int
     """Longest overlapping window that LOAD can fold into channel lanes."""
     axi_data_bits: int
+    """Width of the memory bus."""
     axi_addr_bits: int
+    """Width of its addresses."""
     queue_words: int
     """32-bit words in the instruction queue of each unit."""
     clock_mhz: int
-    """Only for reports: turns cycles into seconds."""
+    """Turns cycles into seconds in reports; constraints and ``tilewright place`` ask for it."""
     axi_burst_beats: int = 32
-    """Longest AXI burst; 16 for AXI3."""
+    """Longest AXI burst in beats, at most 4 KB; 16 for AXI3."""
     axi_reads: int = 64
     """Read bursts that may be on their way at a time, instruction fetch included."""
     axi_prot: int = 0
@@ -92,32 +98,44 @@ class MachineConfig:
     axi_qos: int = 0
     """AxQOS of every burst."""
     build_pool: bool = True
+    """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True
+    """Whether MISC is built; its instructions are illegal otherwise."""
     dsp_packing: bool = True
-    """Two products per multiplier (DNNVM section 3.1), summed along cascades of multipliers; changes no result."""
+    """Two products per multiplier, summed along cascades of multipliers; needs an even ``px_p`` or ``oc_p``. Changes no
+    result."""
     array_clock: int = 1
-    """Cycles of most multipliers in a cycle of the machine (docs/reference/configuration.md names them); 2 halves their number
-    and asks for a second clock."""
+    """With 2 the multipliers of the array, the finishing lanes, MISC and a POOL of two taps run on a second clock, ``clk2x``.
+    That halves most of them, and needs ``dsp_packing`` and an even ``oc_p`` (a multiple of 4 if ``px_p`` is odd). Changes no
+    result."""
     shared_finish: bool = False
-    """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first."""
+    """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first. Changes
+    no result."""
     narrow_pairs: int = 0
-    """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; as many as there are, and none
-    with ``dsp_packing``. Changes no result."""
+    """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; 0 with ``dsp_packing``. Changes
+    no result."""
     dsp_adders: bool = False
-    """CONV's accumulators, and the sums before a finishing lane's product, in DSPs of their own; changes no result."""
+    """CONV's accumulators, and the sums before a finishing lane's product, are made in DSPs of their own. Changes no result."""
     requant: str = "float32"
-    """One of ``REQUANT``: ``shift`` leaves CONV's finishing lanes without multipliers, for scales that are powers of two;
-    POOL's are exact for all scales, as a mean over 49 pixels has none that is a power of two."""
+    """Scales of CONV: ``float32`` takes any; ``shift`` takes powers of two alone and leaves its finishing lanes without
+    multipliers. POOL and MISC take any."""
     fm_ram: str = "auto"
-    """One of ``RAM_STYLES``, like the six that follow: see ``RAM_FIELDS``."""
+    """What the feature-map buffer is made of, as ``ram_style`` in the Verilog. Changes no result, nor do the six that
+    follow."""
     weight_ram: str = "auto"
+    """What the weight buffer is made of."""
     param_ram: str = "auto"
+    """What CONV's parameter buffer is made of."""
     taps_ram: str = "auto"
+    """What the tap buffer is made of."""
     pool_param_ram: str = "auto"
+    """What POOL's parameter buffer is made of."""
     acc_ram: str = "auto"
+    """What the accumulator entries are made of."""
     queue_ram: str = "auto"
+    """What the queues are made of."""
     chip: str = ""
-    """The chip that it is meant for, one of ``isa.chips.CHIPS``; none: sizes are compared with nothing."""
+    """The chip that it is meant for, which ``tilewright size`` compares with; empty: none."""
     chip_cores: int = 1
     """How many of this machine that chip must hold."""
 
@@ -149,7 +167,7 @@ class MachineConfig:
             )
 
     def __hash__(self) -> int:
-        """Of what machines differ in most: of all fields it takes longer than what is looked up by it."""
+        """The hash of the fields in which machines differ most; hashing all fields takes longer than a look-up saves."""
         return hash((self.name, self.ic_p, self.oc_p, self.px_p, self.fm_banks, self.fm_depth, self.weight_depth))
 
     @cached_property
@@ -174,7 +192,7 @@ class MachineConfig:
 
     @cached_property
     def pool_parts(self) -> int:
-        """The same of POOL."""
+        """Cycles in which POOL's finishing lanes finish one channel vector."""
         return self.ic_p // self.pool_finish
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:
@@ -250,7 +268,7 @@ class MachineConfig:
 
     @cached_property
     def burst_beats(self) -> int:
-        """The most beats in a burst: none crosses a multiple of so many, hence none crosses 4 KB."""
+        """The most beats in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
         return min(self.axi_burst_beats, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:

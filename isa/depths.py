@@ -7,8 +7,8 @@ from isa.config import MachineConfig
 IN_FLIGHT = 8
 """Instructions that a unit may have accepted and not yet finished."""
 READ_AHEAD_BEATS = 128
-"""No burst is asked for while so many beats are on the way: more than the latency of DRAM, and a bound on what an
-instruction fetch queues behind."""
+"""The most beats on the way; no burst is asked for beyond. They cover the latency of DRAM, and bound how long an instruction
+fetch queues."""
 MISC_AHEAD = 4
 """Addresses of an operand of MISC that wait for a bank: so far may one operand be ahead of the other."""
 MISC_ANSWERS = 8

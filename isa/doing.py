@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 LONGER = 1 / 5
-"""Of what something has taken, that it goes on at least where it takes longer than expected."""
+"""The part of the time so far that something still takes at least, where it takes longer than expected."""
 
 
 class Doing(str):
@@ -21,7 +21,7 @@ class Doing(str):
         return made
 
     def after(self, seconds: float) -> Doing:
-        """The same, so much later."""
+        """This, ``seconds`` later."""
         return self if self.left is None else Doing(self.what, max(self.left - seconds, seconds * LONGER))
 
 

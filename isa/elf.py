@@ -53,7 +53,7 @@ class Section:
     align: int = 1
     entry_size: int = 0
     size: int = 0
-    """Of a ``NOBITS`` section; elsewhere the length of ``data`` counts."""
+    """The size of a ``NOBITS`` section; elsewhere the length of ``data`` counts."""
     link: int = 0
     info: int = 0
 

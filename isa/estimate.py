@@ -20,7 +20,7 @@ from isa.latency import pool_by_turns
 COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024
 SHIFT_LANE = 0.69
-"""Of the LUTs of a finishing lane with its activation, one that only shifts has this part: 283 of 411."""
+"""The part of the LUTs of a finishing lane with its activation that a lane has which only shifts."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ def _pool_taps(config: MachineConfig) -> int:
 
 
 def _block_bytes(config: MachineConfig) -> int:
-    """What is on chip and not in UltraRAMs."""
+    """Bytes on chip that are not in UltraRAMs."""
     weights = config.weight_depth * config.buffer_word_bytes("WEIGHT")
     return config.on_chip_bytes - (weights if config.weight_ram == "ultra" else 0)
 
 
 @functools.cache
 def coefficients() -> dict[str, Any]:
-    """By family and kind of resource: coefficients of the parts, and the error."""
+    """Coefficients of the parts, and the error, by family and kind of resource."""
     found: dict[str, Any] = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
     return found
 

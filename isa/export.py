@@ -57,7 +57,8 @@ def tables() -> dict[str, Any]:
 
 
 def c_header() -> str:
-    """The same as macros, in C99: ``TW_REG_*``, ``TW_CONTROL_*``, ``TW_FAULT_*``, ``TW_<INSTRUCTION>_<FIELD>_*`` and so on."""
+    """The instruction set as macros in C99: ``TW_REG_*``, ``TW_CONTROL_*``, ``TW_FAULT_*``, ``TW_<INSTRUCTION>_<FIELD>_*`` and
+    so on."""
     lines = [
         "/* Tilewright: registers, faults and instructions. Made by `tilewright isa --header`. */",
         "#ifndef TILEWRIGHT_H",

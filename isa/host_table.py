@@ -151,14 +151,14 @@ def _layout(tensor: TensorBuffer | HostTensor) -> tuple[int, ...]:
 
 
 def type_code(name: str) -> int:
-    """Of a numpy type; 0 for what C has no name for."""
+    """The code of a numpy type; 0 for a type that C has no name for."""
     kind = name.rstrip("0123456789")
     bits = name[len(kind) :] or "8"
     return int(bits) // 8 + 16 * _KINDS[kind] if kind in _KINDS and len(bits) < 4 else 0
 
 
 def _conversions(step: CpuStep, program: Program, buffers: set[str]) -> tuple[Conversion, ...]:
-    """Those of a step of which every one lies between an array of the host and a buffer."""
+    """The conversions of a step if each of them lies between an array of the host and a buffer."""
     given = {tensor.name for tensor in program.inputs} - buffers
     wanted = {tensor.name for tensor in program.outputs} - buffers
     inward = (c.source in given and c.target in buffers for c in step.conversions)
@@ -175,7 +175,7 @@ def _ends(conversion: Conversion, program: Program, numbers: dict[str, int]) -> 
 
 
 def _float_bits(value: float) -> int:
-    """Of the nearest float32; scales that have none are the greatest or the least."""
+    """The bits of the nearest float32; scales beyond its range become the greatest or the least."""
     try:
         (bits,) = struct.unpack("<I", struct.pack("<f", value))
     except OverflowError:

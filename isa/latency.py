@@ -7,7 +7,7 @@ from isa.config import MachineConfig
 OPERAND_LATENCY = 2
 """Cycles from the operands of a cascade's last DSP to the sum, without the sum's own register: operand, product."""
 FAST_OPERAND_LATENCY = 3
-"""The same at twice the clock, in cycles of that: operand, the operand whose turn it is, product."""
+"""``OPERAND_LATENCY`` of DSPs at twice the clock, in cycles of that clock: operand, the operand whose turn it is, product."""
 TREE_RADIX = 4
 """Operands that one register stage of a tree of adders adds."""
 
@@ -17,11 +17,11 @@ BANK_LATENCY = 3
 MISC_ROUNDING = 4
 """Register stages from an exact sum of MISC to a whole number."""
 MISC_FINISH = 4
-"""From there to its byte: sum, lower bound, upper bound, table."""
+"""Register stages from that whole number to its byte: sum, lower bound, upper bound, table."""
 _REQUANTISE = 8
 """Register stages of a requantiser whose multipliers run on the machine's clock."""
 SHIFT = 6
-"""Those of one whose scales are powers of two."""
+"""Register stages of a requantiser whose scales are powers of two."""
 ACTIVATE = 3
 """Cycles from an int16 to its byte, the table's own included."""
 
@@ -42,7 +42,7 @@ def post_latency(config: MachineConfig) -> int:
 
 
 def conv_post_latency(config: MachineConfig) -> int:
-    """The same of CONV, whose lanes may only shift."""
+    """Cycles from a finished sum of CONV to its byte; CONV's lanes may only shift."""
     return SHIFT + ACTIVATE if config.conv_shifts else post_latency(config)
 
 
@@ -107,7 +107,7 @@ def cascade_start(config: MachineConfig) -> int:
 
 
 def tree_stages(terms: int) -> int:
-    """Register stages of a tree of adders over so many operands."""
+    """Register stages of a tree of adders over ``terms`` operands."""
     stages = 0
     while terms > 1:
         terms = -(-terms // TREE_RADIX)
@@ -116,5 +116,5 @@ def tree_stages(terms: int) -> int:
 
 
 def conv_drain(config: MachineConfig) -> int:
-    """From one of CONV's reductions to the next, at least: its results are finished, and written, in so many cycles."""
+    """The least cycles from one of CONV's reductions to the next, in which its results are finished and written."""
     return config.px_p // config.conv_ports * max(config.conv_parts, config.words_per_chunk)

@@ -15,7 +15,7 @@ _FIELDS: dict[str, dict[int, str]] = {
     "sparse": {1: _TENSOR, 2: _TENSOR},
     _TENSOR: {},
 }
-"""Of each message, the fields that lead to tensors, and what they hold (``onnx.proto``)."""
+"""For each message, the fields that lead to tensors, and what they hold (``onnx.proto``)."""
 _NAME, _EXTERNAL_DATA, _DATA_LOCATION = 8, 13, 14
 _ORT_FORMAT = b"ORTM"
 """At byte 4 of a model in onnxruntime's own format, which it takes, too."""

@@ -19,7 +19,7 @@ ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 WHOLE_MODEL = "model"
 """The CPU subgraph that is the whole quantised network: what the machine's results are compared with."""
 MOST_DIMENSIONS = 32
-"""Of a buffer: drivers walk through all of them for each element."""
+"""The most dimensions of a buffer; drivers walk through all of them for each element."""
 _LIMIT = 1 << 32
 """Offsets within a region have 32 bits."""
 
@@ -106,7 +106,8 @@ class CpuStep:
 
     graph: str
     conversions: tuple[Conversion, ...] = ()
-    """Where the subgraph does nothing else, so that a host without onnxruntime can run it; empty: it does something else."""
+    """Conversions, if the subgraph does nothing else; a host without onnxruntime can run them. Empty if it does something
+    else."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,12 @@ class Program:
     buffers: tuple[TensorBuffer, ...] = ()
     cpu_graphs: tuple[CpuGraph, ...] = ()
     debug: tuple[DebugRecord, ...] = field(default=(), repr=False)
-    """By ascending word offset."""
+    """Debug records in the order of their word offsets."""
     steps: tuple[MachineStep | CpuStep, ...] = ()
     """What the host does, in order; empty: one machine step with all instructions."""
     inputs: tuple[HostTensor, ...] = ()
     outputs: tuple[HostTensor, ...] = ()
-    """Of the network: each is a buffer of that name, or belongs to CPU subgraphs."""
+    """Outputs of the network: each is a buffer of that name, or belongs to CPU subgraphs."""
 
     def __post_init__(self) -> None:
         for pc, word in enumerate(self.words):

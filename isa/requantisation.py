@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 SCALE_BITS = 24
 MOST_SHIFT = 63
-"""Of a scale ``M / 2^S``."""
+"""The greatest ``S`` of a scale ``M / 2^S``."""
 ONE_SHIFT = SCALE_BITS - 1
 ONE = 1 << ONE_SHIFT
 """``ONE / 2^ONE_SHIFT`` is 1."""

@@ -14,7 +14,7 @@ from compiler.xgraph.ops import Cpu
 
 @dataclass(frozen=True)
 class Blocked:
-    """Maps of WORK whose channels lie in blocks of so many, each a map of its own (``View.blocks``)."""
+    """Maps of WORK whose channels lie in blocks of a fixed size, each block a map of its own (``View.blocks``)."""
 
     maps: frozenset[str] = frozenset()
     channels: int = 0

@@ -26,14 +26,14 @@ def schedule_of(
 
 
 def schedule_text(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> str:
-    """The same as TOML, which says of what it is."""
+    """The schedule as TOML, with a comment that says what it is of."""
     groups = sum(isinstance(step, Plan) for step in steps)
     heading = f"Schedule of {graph.name}: {groups} groups on configuration {config.name}."
     return to_toml(schedule_of(config, graph, steps, sharing), heading)
 
 
 def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
-    """Of one group."""
+    """The schedule of one group."""
     operations = tuple(layer.op.name for layer in plan.group.layers)
     end: End = "bottom" if plan.upwards else "top"
     if plan.bands > 1:
@@ -49,7 +49,7 @@ def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
 
 
 def _parameters(config: MachineConfig, plan: Plan) -> dict[str, tuple[Stay, ...]]:
-    """Of operations that have any; one for all passes where they are alike."""
+    """The ``Stay`` of each operation with parameters, once for all passes where they are alike."""
     found: dict[str, list[Stay]] = {}
     for each in plan.passes:
         for layer in each.group.layers:

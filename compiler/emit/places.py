@@ -32,7 +32,7 @@ class Given:
     """Places that a schedule has decided."""
 
     offsets: tuple[tuple[str, int], ...]
-    """Of all storages, by their roots."""
+    """Offsets of all storages, by their roots."""
     origin: Origin = field(default=Origin(), compare=False)
 
 
@@ -85,14 +85,14 @@ def places(
 
 
 def offsets_of(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing) -> dict[str, int]:
-    """Of every storage in its region, by its root."""
+    """The offset of every storage in its region, by its root."""
     lives, _ = _lives(graph, steps, sharing)
     views, _ = places(graph, steps, sharing)
     return {root: views[root].offset for root in (*lives.work, *lives.input, *lives.output)}
 
 
 def _lives(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing) -> tuple[Lives, frozenset[str]]:
-    """Of all storages, and those that the host sees."""
+    """The lives of all storages, and the storages that the host sees."""
     lives = lives_of(graph, [touched(step) for step in steps])
     return (lives.in_work() if sharing.host else lives), lives.of_host
 

@@ -67,7 +67,7 @@ class Listed(NamedTuple):
 
     instructions: list[Scheduled]
     cycles: int
-    """By list scheduling."""
+    """Cycles as list scheduling estimates them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Listing:
     views: Mapping[str, View]
     sizes: Mapping[Region, int]
     cycles: int
-    """Of all of them, as list scheduling estimates it: units that meet in a bank are not seen, and DRAM has room for all."""
+    """Cycles of all segments, as list scheduling estimates them: units never meet in a bank, and DRAM has room for all."""
 
 
 def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Emitted:
@@ -151,7 +151,7 @@ def pending_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan 
 
 
 def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
-    """The same load, from where its parameters lie."""
+    """The load with its parameters at another place."""
     return MachineOp(op.name, {**op.values, "offset": moved(op["offset"])}, op.wait, op.signal)
 
 

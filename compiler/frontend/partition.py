@@ -1,9 +1,9 @@
-"""What runs where: the machine takes what it was able to import and somebody needs, the host takes the rest.
+"""What runs where: the machine takes what it can compute and somebody needs, and the host takes the rest.
 
-Host nodes are gathered by *phase*: the number of times that data has changed sides before them. All nodes of a
-phase form one CPU part, so there are as few parts as the graph allows, and parts and machine never wait for each other.
-DequantizeLinear, and what is made of constants alone, is in every part that reads it: onnxruntime's integer kernels take the
-place of whole patterns, and would not find one that is cut in two.
+Host nodes are gathered by *phase*: the number of times that data has changed sides before them. All nodes of a phase form one
+CPU part. So there are as few parts as the graph allows, and parts and machine never wait for each other in a circle.
+DequantizeLinear nodes, and nodes that depend on constants alone, are copied into every part that reads them. onnxruntime puts
+integer kernels in the place of whole patterns, and finds no pattern that is cut in two.
 """
 
 from __future__ import annotations

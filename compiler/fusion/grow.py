@@ -1,8 +1,8 @@
 """All legal groups, grown operation by operation (Optimus section 4).
 
-Every connected convex set can be reached through smaller ones: of the operations whose removal leaves it connected, one
-is first or last in the data flow of the set, and without that one the set is still convex. So it is enough to extend
-groups that are legal themselves, by one neighbour at a time.
+Every connected convex set can be reached through smaller ones. Some operation can be removed so that the rest stays connected,
+and is first or last in the data flow of the set; without it the set is still convex. So it is enough to extend legal groups by
+one neighbour at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Grown:
 
     @property
     def complete(self) -> bool:
-        """Whether all groups of at most so many operations that can be executed are among them."""
+        """Whether it holds all groups of at most the allowed number of operations that can be executed."""
         return not self.left_out
 
     @property

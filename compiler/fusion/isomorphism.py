@@ -1,8 +1,8 @@
 """All embeddings of a pattern in a labelled graph (DNNVM section 4.2, Algorithm 1).
 
-Both are directed graphs whose vertices and edges carry labels. An embedding maps the pattern's vertices to different
-vertices of the graph, such that each has at least the labels asked for, and every edge of the pattern is there with
-its label; edges that the pattern does not mention do not matter.
+Both are directed graphs whose vertices and edges carry labels. An embedding maps the pattern's vertices to different vertices
+of the graph. Each vertex has at least the labels asked for, and every edge of the pattern is there with its label. Edges that
+the pattern does not mention do not matter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which operations may form a group, as bit masks.
 
-Sets of operations are masks over the machine operations in topological order. A group is legal if it is connected,
-*convex* (no path leaves it and comes back: it could not run in one go), and joins nothing across a view or a CPU part, but for
-concats of which the parts can lie side by side on chip.
+A mask stands for a set of machine operations in topological order. A group is legal if three things hold. It is connected. It
+is *convex*: no path leaves it and comes back, so it can run in one go. And it joins nothing across a view or a CPU part, except
+concats whose parts can lie side by side on chip.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OpSets:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """By the output's name."""
+        """Numbers of operations by the names of their outputs."""
         return {op.output: number for number, op in enumerate(self.ops)}
 
     @cached_property
@@ -61,7 +61,7 @@ class OpSets:
 
     @cached_property
     def users(self) -> list[Mask]:
-        """Those, and operations that read it as a part of a joined map."""
+        """For each operation, its readers and the operations that read its result as a part of a joined map."""
         users = list(self.direct_users)
         for number, op in enumerate(self.ops):
             for name in op.inputs:
@@ -117,7 +117,8 @@ class OpSets:
 
     @cached_property
     def stored(self) -> list[bool]:
-        """Whether a result must be stored whoever reads it: an output of the graph, or seen by views or the CPU."""
+        """Whether each result must be stored, whichever group reads it: it is an output of the graph, or views or the CPU see
+        it."""
         graph = self.graph
         return [
             op.output in graph.outputs
@@ -133,8 +134,8 @@ class OpSets:
         return self.users[maker] == self.direct_users[maker] == 1 << user and not self.stored[maker]
 
     def keeps_readers_together(self, group: Mask) -> bool:
-        """Of each result either all readers are in the group or none: one kept on chip that another reads from DRAM saves
-        little (Optimus section 6)."""
+        """Whether, for each result, all readers are in the group or none. A result that is kept on chip while another group
+        reads it from DRAM saves little (Optimus section 6)."""
         return all(self.users[n] & group in (0, self.users[n]) for n in bits_of(group))
 
     @cached_property
@@ -210,8 +211,8 @@ class OpSets:
         return order if len(order) == len(groups) else None
 
     def that_run(self, groups: Sequence[Mask]) -> list[Mask]:
-        """Of disjoint groups that hold all that they need, in their order; left out are those that wait for each other in a
-        cycle, and those behind them."""
+        """Those of the disjoint groups that can run, in their order. Groups that wait for each other in a cycle are left out,
+        and groups behind them."""
         holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
         needed = [{holder[n] for n in bits_of(union(self.needs, group) & ~group)} for group in groups]
         # Of disjoint masks the greater one has the later last member: the rule of ``ordered_groups``.
@@ -226,7 +227,7 @@ def bits_of(mask: Mask) -> Iterator[int]:
 
 
 def union(masks: Sequence[Mask], members: Mask) -> Mask:
-    """Of the masks of all members."""
+    """The union of the masks of all members."""
     found = 0
     while members:
         low = members & -members

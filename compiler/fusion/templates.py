@@ -15,7 +15,8 @@ FEEDS = frozenset({"feeds"})
 SHARES = frozenset({"shares"})
 """Both read the same map."""
 MOST_EMBEDDINGS = 32
-"""Of a template, for each operation of a graph: 100 convolutions of one map are side by side by fours in four million ways."""
+"""The most embeddings of a template for each operation of a graph. Side by side, a hundred convolutions of one map have
+millions."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Order(NamedTuple):
 
 
 class _Lane:
-    """What is left of one unit's instructions."""
+    """The remaining instructions of one unit."""
 
     def __init__(self, indices: list[int]) -> None:
         self.indices = indices

@@ -15,10 +15,10 @@ class Scheduled(NamedTuple):
     places: list[int]
     """Instructions, by their numbers in the program, in their order."""
     waits: list[int]
-    """Of each in this order: the units that it waits for, as a mask."""
+    """For each instruction in this order, a mask of the units that it waits for."""
     signals: list[int]
     cycles: int
-    """Until all units are done, as the order estimates it."""
+    """Cycles until all units are done, as the order estimates them."""
 
 
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:

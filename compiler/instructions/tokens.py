@@ -54,7 +54,7 @@ def _later(need: tuple[Unit, int]) -> int:
 
 
 _UNITS = [frozenset(unit for unit in Unit if mask >> unit & 1) for mask in range(1 << len(Unit))]
-"""Of each mask."""
+"""The units of each mask."""
 
 
 def _check_counters(waits: Sequence[int], signals: Sequence[int], units: Sequence[Unit]) -> None:

@@ -163,7 +163,7 @@ class ConvLayer:
                 )  # fmt: skip
 
     def _parts_by_rows(self, span: Span, most: int) -> Iterator[Part]:
-        """A vector at a time, of which the kernel alone has more weights than fit: at most so many of its rows."""
+        """Parts of one vector each, whose kernel alone has more weights than fit: at most ``most`` of its rows in a part."""
         unit, height = self._unit(span), self.window.kernel[0]
         if most < 1:
             return

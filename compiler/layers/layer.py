@@ -17,8 +17,8 @@ from isa.instructions import Buffer, Unit
 
 Ends = NDArray[np.int64]
 Shifts = Sequence[tuple[int, int]]
-"""Of each operand: rows and columns that it begins before what the first result is made of, where maps are parts of others.
-Empty: none. Windows take them as padding instead (``Op.offset``)."""
+"""For each operand, the rows and columns by which it begins before what the first result is made of, where maps are parts of
+others. Empty: none. Windows take them as padding instead (``Op.offset``)."""
 
 
 @dataclass(frozen=True, eq=False)

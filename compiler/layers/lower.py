@@ -58,7 +58,7 @@ LAYERS: dict[type[Op], Lowering] = {
     Eltwise: EltwiseLayer,
     Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
-"""By kind of operation: what computes it, of its sources and its target."""
+"""For each kind of operation, the function that makes its layer."""
 
 
 def register(kind: type[Op], *, computed: Computed, check: Check, layer: Lowering) -> None:

@@ -31,7 +31,7 @@ class Part:
     vectors: int
 
     def pieces(self, most: int) -> list[Part]:
-        """Of so many vectors at most."""
+        """Parts of at most ``most`` vectors."""
         end = self.first_vector + self.vectors
         return [Part(first, min(most, end - first)) for first in range(self.first_vector, end, most)]
 

@@ -20,10 +20,8 @@ def powers_of_two(mantissa: NDArray[np.integer]) -> bool:
 
 
 def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
-    """The same scales with a mantissa that lanes know which only shift; all others have no place in them.
-
-    A shift of more than 63 makes nothing but zeros, as 63 does; a scale of 0 is written as that.
-    """
+    """These scales with a mantissa that lanes know which only shift; other scales cannot be written there. A shift of more than
+    63 gives zeros, as 63 does, and so is written a scale of 0."""
     if not config.conv_shifts:
         return requantisation
     mantissa, shift = requantisation.mantissa.astype(np.int64), requantisation.shift.astype(np.int64)

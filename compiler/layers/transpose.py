@@ -174,7 +174,7 @@ def _moved(accesses: Sequence[Access], entries: int) -> list[Access]:
 
 
 class DepthwiseTransposeLayer(TransposeLayer):
-    """The same for one filter per channel, on the POOL unit."""
+    """A transposed convolution with one filter per channel, on the POOL unit."""
 
     unit = Unit.POOL
 

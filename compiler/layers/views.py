@@ -35,7 +35,7 @@ class View:
     blocks: tuple[int, int] | None = None
 
     def blocked(self, channels: int) -> View:
-        """The same bytes for a dense map whose channels lie in blocks of so many, which divide them."""
+        """The same bytes for a dense map whose channels lie in blocks of ``channels`` channels, which divide them."""
         size = self.height * self.width * channels
         return replace(self, row_stride=self.width * channels, step=channels, blocks=(channels, size))
 
@@ -67,7 +67,7 @@ class View:
         return replace(self, offset=self.offset + first * self.step, width=count)
 
     def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
-        """A view of every so-manieth row and column."""
+        """A view of every ``rows``-th row and every ``columns``-th column."""
         return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
 
     def stacked(self, batch: int) -> View:
@@ -75,7 +75,7 @@ class View:
         return replace(self, height=batch, row_stride=self.batch_stride)
 
     def in_rows(self, pixels: int) -> View:
-        """A view of a map of one row as rows of so many pixels."""
+        """A view of a map of one row, cut into rows of ``pixels`` pixels."""
         return replace(self, height=self.width // pixels, width=pixels, row_stride=pixels * self.step)
 
     @property

@@ -1,11 +1,10 @@
 """The order that needs the least memory, exactly: best first over closed sets, from valley to valley.
 
-A state is the set of tasks that have run. From a state, whatever leads to no more bytes in use than before, without passing a
-higher peak than is needed anyway, can be done at once: what is in use after a closed set is submodular, so doing it earlier
-raises nothing that comes later. So the search goes from valley to valley: from one it looks, lowest peak first and of these
-deepest first, for some state with no more in use; the lowest valley within that state (``valley.py``) is on no higher a way.
-It goes there and forgets everything else. Only the states of one climb are ever held together, and the peak that was needed is
-both reached and proved.
+A state is the set of tasks that have run. The bytes in use after a closed set are submodular. So a move that leads to no more
+bytes in use, without a higher peak than is needed anyway, can be made at once: it raises nothing that comes later. The search
+therefore goes from valley to valley. From one valley it looks for a state with no more in use, lowest peak first, and of equal
+peaks deepest first. The lowest valley within that state (``valley.py``) is not on a higher way. The search goes there and
+forgets all other states. So only the states of one climb are held together, and the peak is both reached and proved.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def least_order(tasks: Tasks, most_states: int = MOST_STATES, known: Sequence[in
 
 
 def lower_bound(tasks: Tasks) -> int:
-    """Of each task: what must be in use while it runs, whatever the order."""
+    """The greatest number of bytes that must be in use while some task runs, whatever the order."""
     best = max(tasks.in_use(0), tasks.in_use(tasks.everything))
     for task in range(len(tasks)):
         own = 1 << task

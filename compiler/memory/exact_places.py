@@ -1,14 +1,13 @@
 """Exact search for offsets of blocks below a ceiling: MiniMalloc's order of placing, with conflicts that name their causes.
 
-Time is cut into sections (``blocks.sections``). Each section has a *floor*, below which nothing comes any more, and
-*slack*: the bytes it may still waste. Blocks are placed from the bottom: the search takes the lowest floor there is and
-one section at that level, and asks which block rests there. Either a block lies at the floor, which raises its sections,
-or none does, and the floor rises to where the first of them can start, at the cost of slack. Only packings in which
-every block rests on another one or on the bottom need be looked at: any other can be pushed down.
+Time is cut into sections (``blocks.sections``). Each section has a *floor*, below which nothing is placed any more, and
+*slack*, the bytes that it may still waste. Blocks are placed from the bottom. The search takes the lowest floor and one section
+at that level, and asks which block rests there. Either a block lies at the floor and raises its sections, or none does. Then
+the floor rises to where the first block can start, at the cost of slack. Only packings in which every block rests on another
+block or on the bottom have to be looked at, because any other packing can be pushed down.
 
-A failure names the sections that were looked at to find it. A choice that changed none of them is not to blame: its
-alternatives are skipped. That is what makes hard instances easy: far apart in time, choices have nothing to do with each
-other, but alternate in the order of levels.
+A failure names the sections that caused it. The search skips the alternatives of a choice that changed none of them. Choices
+that are far apart in time alternate in the order of levels, but do not affect each other; skipping makes such instances easy.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from compiler.memory.blocks import Block, sections
 
 
 class _Kind(enum.IntEnum):
-    """Of changes that can be undone."""
+    """The kinds of changes that can be undone."""
 
     FLOOR = 0
     EARLIEST = 1

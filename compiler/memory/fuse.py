@@ -1,17 +1,17 @@
 """Iterative graph fusion that keeps the optimum: tasks that some best order runs one right after the other become one task.
 
-Tasks may be fused if nobody else has a say in when they run (``_alone``), and if it does not pay to stop between them. With
-``f`` what they have in use of their own, that is so in each of three cases:
+Tasks may be fused under two conditions. No other task decides when they run (``_alone``). And stopping between them does not
+pay. Let ``f`` be the bytes that they have in use of their own. Stopping does not pay in three cases:
 
-- *hill*: between them ``f`` is never below its first and its last value. Whoever runs in between might as well run before
-  or after: they all move to where the peak of any order of them is.
-- *rise*: between them ``f`` is never below its first value, and the last task has their peak: they all move to the last.
-- *fall*: between them ``f`` is never below its last value, and the first task has their peak: they all move to the first.
+- *hill*: between them ``f`` is never below its first and its last value. Tasks in between might as well run before or after,
+  so all of them move to the peak.
+- *rise*: between them ``f`` is never below its first value, and the last task has the peak. All move to the last.
+- *fall*: between them ``f`` is never below its last value, and the first task has the peak. All move to the first.
 
-For a chain *rise* and *fall* are theorem IV.1 of memory-aware scheduling, *hill* is IV.2; stopping is judged over all
-closed sets of the tasks, not only along one order, so that sets with branches are as safe. What they read may have other
-readers, of which nobody knows whether they come earlier: ``f`` is compared with its first value as if the tasks were
-the last readers, with its last value as if they were not. Fusion goes on until nothing more is found.
+For a chain, *rise* and *fall* are theorem IV.1 of memory-aware scheduling, and *hill* is IV.2. Here stopping is judged over all
+closed sets of the tasks, so sets with branches are safe, too. Storages that they read may have other readers, which may run
+earlier or later. So ``f`` is compared with its first value as if the tasks were the last readers, and with its last value as if
+they were not. Fusion is repeated until it finds nothing more.
 """
 
 from __future__ import annotations
@@ -88,11 +88,9 @@ def _candidates(tasks: Tasks) -> Iterator[Mask]:
 
 
 def _alone(tasks: Tasks, mask: Mask) -> tuple[Tasks, Tasks] | None:
-    """The set by itself, as the last reader of all it reads, and as not the last; None: others matter to it.
-
-    Whoever comes before one of the set must come before all of it, whoever comes after one after all. Others may only touch
-    a use of the set that is in use before it.
-    """
+    """The set by itself, once as the last reader of all that it reads and once not as the last; None if other tasks matter to
+    it. A task before one of the set must come before all of it, and a task after one must come after all. Other tasks may only
+    touch a use of the set that is in use before it."""
     earlier = later = ~0
     needed = wanted = 0
     for task in members(mask):

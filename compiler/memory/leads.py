@@ -1,9 +1,9 @@
 """Outputs over inputs: storages that may share bytes although both are in use while one group runs.
 
 A group that streams rows reads a row of its input for the last time long before it writes the last row of its output (Deep
-Fusion, deep memory reuse). If its program never writes to a byte that it has yet to read, in the order in which it is written
-down, the output may begin ``lead`` bytes below the input, or further down. The machine runs ahead of that order, but only as
-far as hazards let it: whoever writes to what another reads waits for it, as everywhere else.
+Fusion, deep memory reuse). The output may begin ``lead`` bytes below the input, or further down, if the program, in the order
+in which it is written, never writes to a byte that it has yet to read. The machine runs ahead of that order, but hazards bound
+how far: a write waits for the reads of the same bytes.
 """
 
 from __future__ import annotations

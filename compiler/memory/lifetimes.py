@@ -9,7 +9,7 @@ from compiler.memory.storage import storage_of
 from compiler.xgraph.graph import XGraph
 
 ALIGN = 64
-"""Every storage begins at a multiple of so many bytes: DRAM's bursts, and the granules in which hazards are seen."""
+"""Every storage begins at a multiple of this many bytes: the bursts of DRAM, and the granules in which hazards are seen."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Storage:
-    """Of one or several maps (parts of a concat, views). ``made`` and ``read``: by which steps, by number."""
+    """The storage of one or several maps (parts of a concat, views). ``made`` and ``read``: the steps that write and read it,
+    by number."""
 
     size: int
     """In bytes, a multiple of ``ALIGN``."""

@@ -59,7 +59,7 @@ def _first_fits(blocks: Sequence[Block], overlaps: Overlaps, bound: int) -> tupl
 def _improved(
     blocks: Sequence[Block], overlaps: Overlaps, near: Sequence[set[int]], lifts: Sequence[int], order: list[int]
 ) -> Iterator[list[int]]:
-    """What is highest is placed first the next time, until an order comes again."""
+    """Places the highest block first the next time, until an order comes again."""
     seen: set[tuple[int, ...]] = set()
     while tuple(order) not in seen and len(seen) < ROUNDS:
         seen.add(tuple(order))

@@ -1,8 +1,8 @@
 """Memory-aware partitioning, for graphs that are too large to be ordered exactly in one piece.
 
-An order is cut where little is in use, and each part is ordered by itself, from what is in use before it to what is in use
-after it. A cut where nothing but what must be in use is in use costs nothing; that is where cuts of least memory tend to be.
-Parts that stay below the peak of others as they are need not be ordered at all.
+An order is cut where little is in use. Each part is ordered by itself, between what is in use before it and after it. A cut
+costs nothing where only those bytes are in use that must be; cuts of least memory tend to be such cuts. Parts that stay below
+the peak of other parts need not be ordered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What is to be ordered: tasks that touch storages, and what must come before what.
+"""What is to be ordered: tasks that touch storages, and which task must come before which.
 
-A storage is in use from the first task that touches it to the last: so a map of one maker, the target of a concat that
-several tasks fill, a network's input (in use from the start) and its output (in use to the end) are all the same thing.
-Sets of tasks are masks. For a set that is closed (with each task all that must come before it), what is in use after it,
-and while another task runs, depends on the set alone and not on the order within: all methods here build on that.
+A storage is in use from the first task that touches it to the last. So a map of one maker, the target of a concat that several
+tasks fill, a network's input (in use from the start) and its output (in use to the end) are the same kind of thing. Masks stand
+for sets of tasks. In a closed set, each task comes with all tasks that must run before it. The bytes in use after a closed set,
+and while another task runs, depend on the set alone and not on the order within. All methods here build on that.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Tasks:
 
     @cached_property
     def touched(self) -> tuple[tuple[int, ...], ...]:
-        """Of each task: the uses that it is one of."""
+        """The uses that each task belongs to."""
         found: list[list[int]] = [[] for _ in self.before]
         for number, use in enumerate(self.uses):
             for task in members(use.tasks):
@@ -114,7 +114,7 @@ class Tasks:
 
     @cached_property
     def _effects(self) -> tuple[tuple[tuple[Mask, int, bool, bool], ...], ...]:
-        """Of each task, for each use that it is one of: the others, its size, whether it begins and whether it ends at all."""
+        """For each task and each of its uses: the other tasks, the size, whether the use begins and whether it ends at all."""
         return tuple(
             tuple(
                 (use.tasks & ~(1 << task), use.size, not use.given, not use.outlives)

@@ -14,7 +14,8 @@ INT32 = np.iinfo(np.int32)
 
 
 def cut_taps(graph: XGraph) -> XGraph:
-    """Of all convolutions: a kernel of 3 x 3 on one pixel is one of 1 x 1, and so is one that dilates beyond the map."""
+    """Cuts taps that see nothing but padding from all convolutions: on one pixel a kernel of 3 x 3 is one of 1 x 1, and so is
+    one that dilates beyond the map."""
     tensors = graph.tensors
     return graph.with_ops(
         with_less_taps(op, tensors[op.inputs[0]], tensors[op.output]) if isinstance(op, Conv) else op for op in graph.ops
@@ -56,6 +57,6 @@ def _seen(window: Window, axis: int, size: int, made: int) -> range:
 
 
 def _sums(op: Conv, weights: np.ndarray[tuple[int, ...], np.dtype[np.int8]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Of each output channel's weights."""
+    """The sum of each output channel's weights."""
     sums: np.ndarray[tuple[int], np.dtype[np.int64]] = (weights.astype(np.int64) - op.weight_zp).sum(axis=(1, 2, 3))
     return sums

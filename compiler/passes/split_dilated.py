@@ -1,8 +1,8 @@
-"""A dilated convolution as dense ones of every d-th row: its window spans fewer rows, so that they fit on chip.
+"""A dilated convolution as dense convolutions of every d-th row, whose windows span fewer rows and so fit on chip.
 
-Output row y reads the rows y - p + k d of its input. With y = r + d j and r - p = d q + t that is row j + k + q of the rows
-t, t + d, t + 2 d, ...: each of the d classes r of output rows is a convolution of its own, without dilation, of one such
-slice, and interleaving their outputs is the whole.
+Output row ``y`` reads the input rows ``y - p + k d``. Let ``y = r + d j`` and ``r - p = d q + t``. Then it reads row
+``j + k + q`` of the rows ``t, t + d, t + 2 d, ...``. So each of the ``d`` classes ``r`` of output rows is a convolution without
+dilation, of one such slice. Interleaving their outputs gives the whole.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def split_dilated(graph: XGraph, op: Op) -> XGraph | None:
 
 
 def _parts(op: Conv, source: Tensor, target: Tensor) -> list[tuple[Slice, Tensor, Conv, Tensor]] | None:
-    """Of each class of output rows: the slice, what it reads, the convolution, and what that makes."""
+    """For each class of output rows: the slice, the map that it makes, the convolution, and the map that it makes."""
     (top, left, _, right), d, taps = op.window.pads, op.window.dilation[0], op.window.kernel[0]
     found = []
     for number in range(min(d, target.height)):

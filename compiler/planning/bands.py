@@ -1,9 +1,9 @@
 """Bands of rows: a group computed band by band of its outputs, each in column tiles where it needs them.
 
-Column tiles read all rows of their inputs again and again, so that an input is needed until the last tile is done, and nothing
-can lie in its place. A band is finished before the next begins: what it alone has read is free by then, and outputs may lie
-over inputs, but for a band (``leads`` of ``compiler/memory/leads.py``). As with column tiles a band is the group with smaller
-maps; what neighbouring bands both need is loaded, or computed, by both, and parameters come again for each.
+Column tiles read all rows of their inputs in each tile, so an input is needed until the last tile is done, and nothing can lie
+in its place. A band is finished before the next one begins. The rows that only it reads are free then, so outputs may lie over
+inputs but for about one band (``leads`` of ``compiler/memory/leads.py``). Like a column tile, a band is the group with
+smaller maps. Neighbouring bands load or compute twice what both need, and parameters come again for each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Planned = Callable[[Group], Plan]
 
 
 def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) -> Plan | None:
-    """In so many bands, or as many as there are rows; None: one of them does not fit. ``planned``: how a band is."""
+    """The plan of the group in ``count`` bands, or as many as there are rows; None if one of them does not fit. ``planned``
+    plans a band."""
     cut = TileCut(config, group, ROWS)
     count = min(count, cut.most)
     if count < 2 or group.stacked:

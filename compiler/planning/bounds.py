@@ -20,7 +20,7 @@ from isa.config import MachineConfig
 
 
 class Bounds:
-    """Of one group and its passes, for the whole batch."""
+    """Lower bounds of one group and its passes, for the whole batch."""
 
     def __init__(self, config: MachineConfig, stepping: Stepping) -> None:
         self.config, self._stepping = config, stepping
@@ -29,7 +29,7 @@ class Bounds:
         """A residence is of one group."""
 
     def beats(self, group: Group) -> int:
-        """Of the busiest unit."""
+        """Beats of the busiest unit."""
         return max(group.beats.values()) * self._stepping.batch
 
     def of_pass(
@@ -57,7 +57,7 @@ class Bounds:
         return WordBound(self.config, group, held, self._stepping.rows)
 
     def of_cut(self, cut: Cut) -> Iterator[tuple[Cost, int, Sequence[str]]]:
-        """Of plans in passes, for each number of them, with maps held or not; none where no step is small enough."""
+        """Bounds of plans in passes, for each number of passes, with maps held or not; none where no step is small enough."""
         for count in cut.counts():
             for held in (cut.whole, ()) if cut.whole else ((),):
                 bound = self._of_count(cut, count, held)
@@ -100,6 +100,6 @@ class Bounds:
         return sum(block.bytes(self.config) for layer in self._stepping.group.layers for block in layer.blocks(depth))
 
     def _bytes(self, names: Sequence[str]) -> int:
-        """Of these maps, for one image."""
+        """Bytes of these maps, for one image."""
         tensors, rows = self._stepping.group.tensors, self._stepping.rows
         return sum(rows[name] * tensors[name].row_bytes for name in names)

@@ -21,10 +21,8 @@ from isa.config import MachineConfig
 
 
 class Candidates:
-    """Of the passes of one group. ``upwards``: placed from the bottom of the buffer, else from the top.
-
-    ``partly``: whether some blocks of a layer may stay and the others stream.
-    """
+    """The candidates of the passes of one group. ``upwards``: rings are placed from the bottom of the buffer, else from the
+    top. ``partly``: some blocks of a layer may stay while the others stream."""
 
     def __init__(
         self, config: MachineConfig, stepping: Stepping, upwards: bool = True, partly: bool = False,
@@ -37,7 +35,7 @@ class Candidates:
         self._residences: dict[tuple[Group, bool, int | None], list[Residence]] = {}
         self._skews: dict[bool, dict[str, int]] = {}
         self._rings: dict[tuple[Group, bool, bool], list[Ring]] = {}
-        """Of a group, pipelined or not, with all maps held that can be or none."""
+        """Rings of a group, by whether it is pipelined and whether all maps are held that can be."""
 
     def orders(self, steps: int, shared: bool) -> Sequence[bool]:
         """Pipelined or one after the other; layers of which maps share words cannot run behind each other."""
@@ -69,7 +67,7 @@ class Candidates:
     def residences(
         self, group: Group, steps: int, held: Collection[str], number: int = 0, count: int = 1
     ) -> Sequence[Residence]:
-        """Of pass ``number`` of ``count``, which matters where a schedule tells passes apart."""
+        """The residences of pass ``number`` of ``count``, which matters where a schedule tells passes apart."""
         rounds = self._stepping.rounds(steps, held)
         as_wanted = self.wanted.parameters is not None
         key = group, rounds > 1, number if as_wanted else None

@@ -1,19 +1,15 @@
 """Column tiles: a group computed column range by column range of its outputs, each time over all rows.
 
-A tile is the group with narrower maps: which columns of each map it needs follows backwards from the columns of its outputs,
-like rows (``ranges.py``), and its windows are padded on the left as far as they reach beyond the map there. Its homes in DRAM
-are views of columns, so nothing below the planner knows of tiles. What neighbouring tiles both need is loaded, or computed,
-by both, and parameters come again for each. With ``t`` tiles of an output of width ``w``, a window over ``k`` columns at
-stride ``s`` loads
+A tile is the group with narrower maps. The columns of each map follow backwards from the columns of its outputs, like rows
+(``ranges.py``). Its windows are padded on the left as far as they reach beyond the map there. Its homes in DRAM are views of
+columns, so nothing below the planner knows tiles. Neighbouring tiles load or compute twice what both need, and parameters come
+again for each. With ``t`` tiles of an output of width ``w``, a window over ``k`` columns at stride ``s`` loads this many
+columns of its input, and all parameters ``t`` times:
 
     w s + (t - 1) (k - s)
 
-columns of its input, and all bytes of parameters ``t`` times: the price for maps of which the buffer holds no whole rows.
-
-Joined maps have the columns of their parts, and copies of pixels are made whole pixel by whole pixel: such maps may be some
-columns wider than their readers ask.
-
-The same cut along the other axis makes bands of rows (``bands.py``).
+Joined maps have the columns of their parts. Copies of pixels are made pixel by pixel. So such maps may be some columns wider
+than their readers ask. The same cut along the other axis makes bands of rows (``bands.py``).
 """
 
 from __future__ import annotations
@@ -50,7 +46,7 @@ class TileCut:
         return sorted({-(-self.most // columns) for columns in range(1, self.most)})
 
     def spans(self, number: int, count: int) -> dict[str, Span]:
-        """Of each map in tile ``number`` of ``count``."""
+        """The columns of each map in tile ``number`` of ``count``."""
         if (number, count) not in self._spans:
             self._spans[number, count] = self._deduced(number, count)
         return self._spans[number, count]
@@ -137,7 +133,7 @@ class TileCut:
 
     @cached_property
     def _alike(self) -> Mapping[str, str]:
-        """Of each map, one that has the same columns in every tile."""
+        """For each map, one that has the same columns in every tile."""
         root = {name: name for name in self.group.tensors}
 
         def find(name: str) -> str:

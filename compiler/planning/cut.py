@@ -1,22 +1,21 @@
 """Channel passes: a group computed channel range by channel range, each time over all rows.
 
-With ``p`` passes a group moves, for each image,
+With ``p`` passes a group moves, for each image, this many bytes if the parameters of a pass stay on chip:
 
     p * (maps that dense layers read) + (maps that channel-wise layers read) + outputs + parameters
 
-bytes if the parameters of a pass stay on chip, and the first term only once if those maps stay on chip as well. Optimus'
-equation 3 has the other order, parameters once for each of ``s`` steps over the rows,
+The first term counts once if those maps stay on chip as well. Optimus' equation 3 has the other order of loops. It loads the
+parameters once for each of ``s`` steps over the rows:
 
-    inputs + outputs + s * parameters,
+    inputs + outputs + s * parameters
 
-and its equation 4 chooses the largest rows of a step (here: the fewest steps) that the buffer holds. Passes cut the maps of
-each step too: a row of some channels of a wide map fits where a whole row does not.
+Its equation 4 chooses the largest rows of a step, here the fewest steps, that the buffer holds. Passes cut the maps of each
+step, too: a row of some channels of a wide map fits where a whole row does not.
 
-A group may run in passes if every map that it makes is a channel-wise function of whole inputs: dense convolutions read only
-maps from DRAM, all their channels, and between them and the outputs lie pools, depthwise convolutions, element-wise operations
-and resizes. Refused: a dense convolution that reads what the group makes, grouped convolutions (other than depthwise), a map
-that is read in whole by one layer and by channels by another, and maps put together on chip. Where the maps lie in DRAM does
-not matter: channels of a concat's or a slice's part are a part of it again.
+A group may run in passes if every map that it makes is a channel-wise function of whole inputs. Dense convolutions then read
+only maps from DRAM. Between them and the outputs lie pools, depthwise convolutions, element-wise operations and resizes. The
+following are refused: a dense convolution that reads a map of the group, grouped convolutions other than depthwise, a map that
+one layer reads in whole and another by channels, and maps that are joined on chip. Where maps lie in DRAM does not matter.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Cut:
     whole: tuple[str, ...]
     """Inputs of which every pass needs all channels."""
     units: Mapping[str, int]
-    """Of every other map: how many parts of whole words and whole output chunks it has."""
+    """For every other map, the number of its parts of whole words and whole output chunks."""
 
     @property
     def most(self) -> int:

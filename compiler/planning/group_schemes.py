@@ -1,11 +1,9 @@
-"""Schemes of a group: plans that differ in what its neighbours notice, besides the one that is best alone (NeoCPU).
+"""Schemes of a group: plans that differ in what its neighbours notice, besides the plan that is best alone (NeoCPU).
 
-What a plan takes alone says little of what it takes between two others. Few large steps wait longer for the group before and
-let the next one begin later, but issue fewer instructions and may load their parameters once; a group in passes asks for less
-of the weight buffer at a time, so that more of the next group's weights come early; fewer words of the feature-map buffer leave
-the neighbours room. No one of these measures decides: in MobileNetV2 on `base`, plans shortened the program that were a sixth
-dearer alone and took more words than others. So a scheme is not left out for being dominated, but for being like a better one:
-the cheapest alone is kept of each *sort*, then of each *kind*.
+The cycles of a plan alone say little about its cycles between two other groups. Few large steps wait longer for the group
+before, but issue fewer instructions. Passes need less of the weight buffer at a time, so the next group's weights come early.
+Fewer words of the feature-map buffer leave room to the neighbours. None of these measures decides alone. So a scheme is left
+out only if it is like a better one: of each *sort*, then of each *kind*, the cheapest alone is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _Rank = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Scheme:
-    """What is decided, without names: it holds for all groups of one shape."""
+    """The decisions of a plan without names, so that it holds for all groups of one shape."""
 
     steps: int
     pipelined: bool
@@ -52,17 +50,18 @@ class Scheme:
 
     @property
     def kind(self) -> object:
-        """Of one kind are plans with equal passes whose steps differ by less than twice."""
+        """Plans are of one kind if their passes are equal and their steps differ by less than twice."""
         return self.passes, self.held, self.pipelined, self.steps.bit_length(), self.partly, self.turned
 
 
 def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
-    """Of a plan that was planned for cycles."""
+    """The scheme of a plan that was planned for cycles."""
     return Scheme(plan.steps, plan.pipelined, plan.over_channels, bool(plan.held), False, turned)
 
 
 def whole_scheme(plan: Plan) -> Scheme | None:
-    """The same, if it says everything of the plan; it does not of tiles, bands, maps that share words, and what is wanted."""
+    """The scheme of a plan if it says everything about it; tiles, bands, shared words and decisions of a schedule are not in a
+    scheme."""
     tiled = plan.tiles > 1 or plan.bands > 1
     return None if tiled or plan.way.in_turn or not plan.wanted.free else scheme_of(plan)
 

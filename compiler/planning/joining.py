@@ -1,9 +1,8 @@
-"""Concat on chip: maps that a group may put together in neighbouring planes instead of in DRAM.
+"""Concat on chip: maps that a group puts together in neighbouring planes instead of in DRAM.
 
-A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So a part starts a new plane wherever the part
-before it ends. Where that leaves lanes of a plane unused, they are holes: bytes of any value. Dense convolutions read them
-with weights that count as zero; operations that work channel by channel would hand them on, so in a group they only read maps
-without holes.
+A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So each part starts a new plane. Where a part
+leaves lanes of its last plane unused, these lanes are holes: bytes of any value. Dense convolutions read holes with weights
+that count as zero. Operations that work channel by channel would hand them on, so in a group they read only maps without holes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from math import copysign, inf
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one group, for the whole batch."""
+    """The cost of one group, for the whole batch."""
 
     cycles: int
     dram_bytes: int
@@ -36,11 +36,11 @@ class Objective:
         return self.cycle * cost.cycles + self.byte * cost.dram_bytes
 
     def rank(self, cost: Cost) -> tuple[int, int, int]:
-        """Of equals the faster one, then the one that moves less."""
+        """Where the objective is equal, the faster cost comes first, then the one that moves fewer bytes."""
         return self(cost), cost.cycles, cost.dram_bytes
 
     def cycles_within(self, rank: tuple[int, int, int], dram_bytes: int) -> float:
-        """More than these, and a cost of so many bytes ranks behind this one."""
+        """The cycles beyond which a cost of ``dram_bytes`` ranks behind this rank."""
         left = rank[0] - self.byte * dram_bytes
         if self.cycle:
             return left / self.cycle

@@ -1,4 +1,4 @@
-"""A group: operations that run together, lowered, and what they share with DRAM."""
+"""A group: the layers that run together, the maps that they read from DRAM, and the maps that they leave there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isa.instructions import Unit
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Operations that run together: what they read from DRAM, and what they leave there."""
+    """Operations that run together, lowered to layers."""
 
     layers: tuple[Layer, ...]
     inputs: tuple[str, ...]
@@ -23,19 +23,20 @@ class Group:
     tensors: Mapping[str, Tensor]
     folds: Mapping[str, Fold]
     sampled: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Inputs of which only every so-manieth row and column is read, and of which ``tensors`` has only these."""
+    """For an input that is read with strides: the row stride and the column stride. ``tensors`` holds only the rows and columns
+    that are read."""
     stacked: bool = False
     """The images of the batch are the rows of one image."""
     row_pixels: int = 0
-    """If not 0: every so many pixels of the only row of each map are a row of their own."""
+    """If not 0, the maps have one row each, and it is cut into rows of this many pixels."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
-    """Of maps of which the group holds only some channels (see ``cut``)."""
+    """The first channel of each map of which the group holds only some channels (``cut.py``)."""
     first_column: Mapping[str, int] = field(default_factory=dict)
-    """Of maps of which the group holds only some columns (see ``columns``)."""
+    """The first column of each map of which the group holds only some columns (``columns.py``)."""
     first_row: Mapping[str, int] = field(default_factory=dict)
-    """Of maps of which the group holds only some rows (see ``bands``)."""
+    """The first row of each map of which the group holds only some rows (``bands.py``)."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Maps that are put together on chip, and their parts, in the order of channels; each part is made or loaded."""
+    """For each map that is put together on chip: its parts in the order of channels. Each part is made or loaded."""
 
     @property
     def tables(self) -> tuple[Layer, ...]:
@@ -48,12 +49,12 @@ class Group:
 
     @cached_property
     def maps(self) -> tuple[str, ...]:
-        """Loaded, then made."""
+        """All maps: first those that are loaded, then those that are made."""
         return (*self.inputs, *(layer.output for layer in self.layers))
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Of all joined maps."""
+        """The parts of all joined maps."""
         return frozenset(part for parts in self.joined.values() for part in parts)
 
     @property
@@ -62,7 +63,7 @@ class Group:
         return bool(self.first_channel or self.first_column or self.first_row)
 
     def sources(self, layer: Layer) -> tuple[str, ...]:
-        """Of ``maps``, what the layer reads."""
+        """The maps that the layer reads; for a joined map its parts."""
         return self._sources[layer.output] if self.joined else layer.inputs
 
     @cached_property

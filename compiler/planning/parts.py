@@ -23,7 +23,7 @@ class Parts:
     widest: Callable[[], Group]
     """What suits it suits all parts; of channel passes, the last one."""
     tiles: int = 1
-    """Of columns, in each pass; ``count`` counts them all."""
+    """Column tiles in each pass; ``count`` counts the tiles of all passes."""
 
 
 def whole(group: Group) -> Parts:

@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 
 
 class Costs:
-    """Of the passes of one group, for the whole batch; each is walked once."""
+    """Costs of the passes of one group, for the whole batch; each pass is walked once."""
 
     def __init__(self, config: MachineConfig, bounds: Bounds, batch: int) -> None:
         self.config, self._bounds, self._batch = config, bounds, batch

@@ -18,10 +18,10 @@ from isa.instructions import Unit
 
 
 class _SizedRing(NamedTuple):
-    """A ring of so many rows, and the maps that lie in it."""
+    """A ring with its number of rows, and the maps that lie in it."""
 
     planes: Sequence[tuple[str, int, int]]
-    """Of each map: the first of its channel vectors, and how many."""
+    """For each map: its first channel vector, and their number."""
     rows: int
     pitch: int
     vectors: int
@@ -44,9 +44,10 @@ class Ring(NamedTuple):
     """What a ring is in however many steps, as long as the same layers run behind."""
 
     planes: Sequence[tuple[str, int, int]]
-    """Of each map that lies in it: the first of its channel vectors, and how many."""
+    """For each map in the ring: its first channel vector, and their number."""
     lives: Sequence[tuple[str, str, int]]
-    """What is made into it, what is read from it, and by how many steps later; none: its map is held."""
+    """For each use: the map that is made, the map that is read from it, and by how many steps later; empty if the map is
+    held."""
     least: int
     height: int
     pitch: int

@@ -35,7 +35,7 @@ class Pass:
     """Whether maps are loaded and saved in turn with the layers (see ``sequence``)."""
 
     def order(self) -> Iterator[tuple[Turn, int, Rows]]:
-        """What is done for one image, in the order of the program: in which step, with which rows."""
+        """The turns for one image in the order of the program, each with its step and its rows."""
         turns = [(turn, self.skew[turn.key]) for turn in sequence(self.group, self.loads, self.in_turn)]
         for slot in slots(turns, self.ranges.steps):
             for turn, step in slot:
@@ -60,13 +60,13 @@ class Plan:
     count: int
     """Passes, each column tile of one counted."""
     tiles: int
-    """Of columns, in each pass over channels."""
+    """Column tiles in each pass over channels."""
     widest: Group
     """What suits it suits the group of every pass."""
     way: Way
-    """Of all passes."""
+    """The way of all passes."""
     upwards: bool
-    """From which end of the buffer the maps are placed."""
+    """Whether maps are placed from the bottom of the buffer, else from the top."""
     held: Sequence[str]
     """Maps that stay on chip from pass to pass."""
     cost: Cost
@@ -74,15 +74,16 @@ class Plan:
     """Bytes of parameters that were on chip before, of the whole batch."""
     make: Callable[[int], Pass]
     objective: Objective
-    """By which it is the best."""
+    """The objective by which it is the best plan."""
     wanted: GroupSchedule = FREE
-    """What was decided before planning."""
+    """The decisions that were made before planning."""
     bands: int = 1
-    """Of rows, that are finished one after the other. With more than one, the way and what is widest are those of the first."""
+    """Bands of rows, finished one after the other. With more than one, the way and the widest part are those of the first
+    band."""
 
     @property
     def steps(self) -> int:
-        """Of each pass."""
+        """Steps of each pass."""
         return self.way.ranges.steps
 
     @property
@@ -103,7 +104,7 @@ class Plan:
         return any(self.way.skew.values())
 
     def rings(self, config: MachineConfig) -> dict[str, Placed]:
-        """By the first of the maps that share each."""
+        """The rings, each by the first of the maps that share it."""
         firsts = (tenancy.planes[0][0] for tenancy in tenancies(config, self.widest))
         return {name: self.way.placed[name] for name in firsts}
 

@@ -1,8 +1,8 @@
 """Which rows of each ring are in use at each moment of a pass whose layers run one after the other within a step.
 
-A moment is a piece of a layer's rows in a step. What is loaded comes right before the first layer that reads it, and what is
-saved goes right behind the layer that makes it. Between its last reader of a step and its maker in the next, a ring holds
-only the rows that a later step still reads.
+A moment is a piece of a layer's rows in a step. Loads come right before the first layer that reads them. Saves come right after
+the layer that makes their rows. Between its last reader of a step and its maker in the next, a ring holds only the rows that a
+later step still reads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Presence:
 def presences(
     group: Group, ranges: Ranges, tenancies: Sequence[Tenancy], held: Collection[str], sliding: Collection[str] = ()
 ) -> list[Presence]:
-    """Of each tenancy. ``sliding``: layers, by their outputs, that compute their rows piece by piece, each in one block:
-    what a piece is the last to read is free for the next."""
+    """The presences of each tenancy. ``sliding``: layers, by their outputs, that compute their rows piece by piece in one
+    block; rows that a piece is the last to read are free for the next piece."""
     place = {layer.output: number for number, layer in enumerate(group.layers)}
     pieces = [(_pieces if name in sliding else _whole)(ranges, name) for name in place]
     counts = [starts.shape[1] for starts, _ in pieces]
@@ -80,7 +80,7 @@ def _whole(ranges: Ranges, name: str) -> tuple[Ends, Ends]:
 
 
 def _pieces(ranges: Ranges, name: str) -> tuple[Ends, Ends]:
-    """Of the rows of each step: where each piece begins, and where it ends."""
+    """Where each piece of each step's rows begins, and where it ends."""
     start, end = _whole(ranges, name)
     rows = ranges.piece(name)
     edges = np.minimum(end, start + rows * np.arange(-(-ranges.most_made(name) // rows) + 1))

@@ -66,7 +66,7 @@ class Ranges:
 
     @cached_property
     def rows(self) -> dict[str, list[int]]:
-        """Of each map: how many rows each step adds."""
+        """For each map: the number of rows that each step adds."""
         return {name: [*map(sub, end, (0, *end))] for name, end in self.ends.items()}
 
     @cached_property
@@ -100,7 +100,7 @@ class Ranges:
 
 
 def deduce(group: Group, steps: int) -> Ranges:
-    """Of all maps of the group; a joined map is read where its parts are."""
+    """The ranges of all maps of the group; a joined map is read where its parts are."""
     heights = {name: group.tensors[name].height for name in group.maps}
     count = np.arange(1, steps + 1, dtype=np.int64)
     end: dict[str, Ends] = {name: -(-heights[name] * count // steps) for name in group.outputs}
@@ -121,7 +121,8 @@ def deduce(group: Group, steps: int) -> Ranges:
 
 @cache
 def _merged(fine: int, steps: int) -> tuple[Callable[[Sequence[int]], Sequence[int]], Callable[[Sequence[int]], Sequence[int]]]:
-    """Of what ``fine`` steps have: what the last, and what the first has of those that are one step of fewer."""
+    """Functions that turn values of ``fine`` steps into those of fewer steps: the last value, or the first, of the steps that
+    become one."""
     last = [-(-fine * step // steps) - 1 for step in range(1, steps + 1)]
     first = [0, *(step + 1 for step in last[:-1])]
     if steps == 1:

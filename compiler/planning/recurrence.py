@@ -1,4 +1,8 @@
-"""When each load, layer and save of a group is done, step by step: LOAD, SAVE and the units as recurrences."""
+"""When each load, layer and save of a group is done, step by step.
+
+LOAD, SAVE and the units are recurrences: a task begins when its unit is free and its sources are there, and ends when it has
+worked and the last piece is through.
+"""
 
 from __future__ import annotations
 
@@ -13,45 +17,47 @@ _LOAD, _SAVE = Unit.LOAD, Unit.SAVE
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A load, a layer or a save, in all its steps."""
+    """A load, a layer or a save over all steps."""
 
     unit: Unit
     behind: int
-    """Steps by which it runs behind."""
+    """By how many steps it runs behind the first load."""
     rows: list[int]
-    """Of each step."""
+    """Rows in each step."""
     cost: float
     """Cycles of a row."""
     piece: int
     """Rows that are done together, at the edges of a step."""
     sources: list[tuple[list[float], list[float]]] = field(default_factory=list)
-    """``first`` and ``last`` of those whose rows it takes. Tasks do not hold each other: they would be rings of objects, which
-    only the collector of cycles frees."""
+    """``first`` and ``last`` of the tasks whose rows it reads. A task holds their lists and not the tasks, because tasks that
+    hold each other are freed only by the collector of cycles."""
     room: Sequence[tuple[list[float], list[float], int]] = ()
-    """The same of those who must be done with the rows that it overwrites, and how many steps ago these were theirs."""
+    """``first`` and ``last`` of the tasks that must be done with the rows that it overwrites, and how many steps ago they used
+    these rows."""
     after: Sequence[tuple[list[float], int]] = ()
-    """``last`` of those who must be done with words that it takes over from other maps, and how long ago, in steps."""
+    """``last`` of the tasks that must be done with words that it takes over from other maps, and how many steps ago they used
+    them."""
     blocks: int = 1
     stay: float = 0.0
-    """Cycles of loading the parameters that stay, until they are loaded."""
+    """Cycles that loading the parameters that stay takes; 0 once they are loaded."""
     streamed: float = 0.0
-    """Cycles of loading those that come in each step."""
+    """Cycles that loading the parameters of each step takes."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
-    """When the first piece, and the last, of each step is done."""
+    """When the last piece of each step is done; ``first``: when the first piece is."""
 
     def rest(self, step: int) -> None:
-        """A step without rows."""
+        """A step without rows takes no time."""
         self.first.append(self.first[-1] if step else 0.0)
         self.last.append(self.last[-1] if step else 0.0)
 
 
 @dataclass(slots=True, eq=False)
 class Engine:
-    """A unit as it goes through its tasks."""
+    """A unit and its time."""
 
     left: float
-    """Beats that are still to come."""
+    """Beats that the unit has yet to do."""
     free: float = 0.0
     begun: float | None = None
 
@@ -74,7 +80,7 @@ class Walker:
         """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
 
     def doing(self, task: Task) -> Callable[[Task, int], None]:
-        """What is done in each of its steps that has rows."""
+        """The function that does one of its steps that have rows."""
         return self._load if task.unit is _LOAD else self._save if task.unit is _SAVE else self._compute
 
     def _load(self, task: Task, step: int) -> None:
@@ -180,7 +186,7 @@ class Walker:
         task.last.append(end + AFTER)
 
     def _parameters(self, task: Task, size: float, first: float) -> tuple[float, float]:
-        """When the first block of so many of them is there, and when all are."""
+        """When the first block of parameters of this size is there, and when all are."""
         loading = self.loaded
         if task.streamed:
             loading = max(loading, self._when_used(self._streamed - self.weights + first))

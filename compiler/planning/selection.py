@@ -158,7 +158,7 @@ class Selection:
     def _tried(
         self, group: Group, held: Sequence[str], loads: Sequence[str], count: int, shared: bool
     ) -> Iterator[tuple[_Rank, int, int, Residence]]:
-        """The rank that none undercuts in so many steps with such a residence, its number in the order of residences."""
+        """The rank that no plan with this number of steps and such a residence undercuts, and the residence's number."""
         words = self.bounds.word_bound(group, held)
         for steps in dropwhile(lambda steps: not words.may_hold(steps, shared), self.stepping.counts):
             for number, residence in enumerate(self.candidates.residences(group, steps, held, count - 1, count)):

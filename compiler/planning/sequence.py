@@ -11,7 +11,7 @@ Each = TypeVar("Each")
 
 
 class Turn(NamedTuple):
-    """What is done with a map in each step."""
+    """An action on a map in each step."""
 
     what: Literal["load", "make", "save"]
     map: str
@@ -44,9 +44,7 @@ def sequence(group: Group, loads: Sequence[str], in_turn: bool) -> list[Turn]:
 
 
 def slots(turns: Sequence[tuple[Each, int]], steps: int) -> Iterator[list[tuple[Each, int]]]:
-    """What is done in each time slot, with its step: in slot ``s``, what runs ``k`` steps behind does step ``s - k``.
-
-    ``turns``: what is done in each step, in its order, and how many steps it runs behind.
-    """
+    """The actions of each time slot, with their steps: in slot ``s`` an action that runs ``k`` steps behind does step ``s -
+    k``. ``turns``: the actions of a step in their order, and how many steps each runs behind."""
     for slot in range(steps + max(behind for _, behind in turns)):
         yield [(turn, slot - behind) for turn, behind in turns if 0 <= slot - behind < steps]

@@ -1,8 +1,8 @@
-"""Words that several rings share: rows lie where rows of another ring are no longer in use (Deep Fusion, figures 4 and 5).
+"""Words that several rings share: a row lies where rows of another ring are not in use any more (Deep Fusion, figures 4 and 5).
 
-Rings of the same length, pitch and distance between planes lie in one *slab*: row ``y`` of each at row ``y + shift`` of the
-slab, modulo its length. Maps that gain equally many rows in a step move around it together, so what one leaves free in one
-step another can use in every step. Slabs whose rings keep nothing from step to step may take each other's place as a whole.
+Rings of the same length, pitch and distance between planes lie in one *slab*. Row ``y`` of each lies at row ``y + shift`` of
+the slab, modulo its length. Maps that gain equally many rows in a step move around the slab together, so a row that one of them
+leaves can be used by another in every step. Slabs whose rings keep nothing from step to step may take each other's place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compiler.planning.presence import Presence
 from compiler.tuned import SLAB_CHOICES as EFFORT
 
 Mask = int
-"""Of rows of a slab, one bit each."""
+"""A set of rows of a slab, one bit each."""
 
 
 class Meeting(NamedTuple):
@@ -43,7 +43,7 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Seat:
-    """Of one tenant in its slab."""
+    """The seat of one tenant in its slab."""
 
     plane: int
     shift: int
@@ -51,7 +51,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class Slab:
-    """So many rows of words in so many planes, and who sits where in them."""
+    """A number of rows of words in a number of planes, and the seats in them."""
 
     rows: int
     pitch: int
@@ -65,7 +65,7 @@ class Slab:
 
 @dataclass(frozen=True)
 class Berth:
-    """Where a tenant lies: its first word, its slab's rows and pitch, and at which of these rows its row 0 lies."""
+    """The place of a tenant: its first word, its slab's rows and pitch, and the row of the slab at which its row 0 lies."""
 
     word: int
     rows: int
@@ -91,7 +91,7 @@ class Slabs:
         return int(np.sum(rows, axis=0).max())
 
     def berths(self, words: int, upwards: bool = True) -> list[Berth] | None:
-        """Of each tenant, within so many words, from the first or from the last of them; None: none are found."""
+        """The berth of each tenant within ``words`` words, from the first or from the last of them; None if none are found."""
         for order in self._orders():
             slabs = self._slabs(order)
             found = arrange([self._block(slab) for slab in slabs], EFFORT)
@@ -196,7 +196,7 @@ class Slabs:
         return None
 
     def _least_rows(self, number: int, other: int) -> int:
-        """Of a slab in which both may have rows in one plane; as many as both have together, if there is none."""
+        """The least rows of a slab in which both may have rows in one plane; the sum of both if there is no such slab."""
         key = min(number, other), max(number, other)
         if key not in self._fewest:
             first, second = (self.tenants[n] for n in key)
@@ -208,7 +208,7 @@ class Slabs:
         return self._fewest[key]
 
     def _mask(self, number: int, other: int, rows: int) -> Mask:
-        """The shifts, relative to the other's, at which both would meet in a slab of so many rows."""
+        """The shifts, relative to the other's, at which both would meet in a slab of ``rows`` rows."""
         key = number, other, rows
         if key not in self._masks:
             self._masks[key] = _taken(self._meeting(number, other), rows)
@@ -262,7 +262,7 @@ def _meeting(own: Presence, its: Presence) -> Meeting:
 
 
 def _taken(meeting: Meeting, rows: int) -> Mask:
-    """The relative shifts at which both would meet in a slab of so many rows: those that are equal modulo these are one."""
+    """The relative shifts at which both would meet in a slab of ``rows`` rows, modulo the rows."""
     full = (1 << rows) - 1
     mask, shifts = 0, meeting.shifts
     while shifts:

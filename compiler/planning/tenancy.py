@@ -19,9 +19,9 @@ class Life:
     first: str
     last: str
     maker: str
-    """Of the first: a layer by its output, or ``load x``."""
+    """The maker of the first map: a layer by its output, or ``load x``."""
     readers: list[str]
-    """Of the last: layers by their outputs, and ``save x``."""
+    """The readers of the last map: layers by their outputs, and ``save x``."""
 
     def lag(self, skew: Mapping[str, int]) -> int:
         """Steps by which the last reader runs behind the maker."""
@@ -33,7 +33,7 @@ class Tenancy:
     """Maps that share a ring, in however many steps."""
 
     planes: Sequence[tuple[str, int, int]]
-    """Of each map: the first of its channel vectors, and how many."""
+    """For each map: its first channel vector, and their number."""
     lives: Sequence[Life]
     """One of all maps that lie in one place, or one for each part of a joined map."""
     least_ring: int

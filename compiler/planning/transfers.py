@@ -20,7 +20,7 @@ class Transfer:
 
 
 def transfers(plan: Plan, homes: Homes) -> Iterator[Transfer]:
-    """Of all passes over all images."""
+    """The transfers of all passes over all images."""
     for run in plan.runs:
         own = homes.of(run.part.group)
         for image in run.images:

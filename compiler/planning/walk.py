@@ -37,7 +37,7 @@ class Way:
     """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
 
     def placed_for(self, config: MachineConfig, group: Group) -> dict[str, Placed]:
-        """Where the maps of a pass lie, which holds all of their channels and columns or some."""
+        """Where the maps of a pass lie; the pass holds all of their channels and columns, or some."""
         return {
             name: placed._replace(planes=group.vectors(config, name), width=group.width(name))
             for name, placed in self.placed.items()
@@ -45,7 +45,7 @@ class Way:
 
     @cached_property
     def words(self) -> int:
-        """Of the feature-map buffer, in which maps may share words."""
+        """Words of the feature-map buffer that it takes; maps may share words."""
         used = past = 0
         for begin, end in sorted([(each.base, each.base + each.words) for each in self.placed.values()]):
             if end > past:
@@ -56,12 +56,12 @@ class Way:
 
 @dataclass(frozen=True)
 class Walk:
-    """Of one batch element, alone on the machine."""
+    """The time of one batch element, alone on the machine."""
 
     cycles: int
-    """From start to end."""
+    """Cycles from start to end."""
     inside: int
-    """From the first beat of the busiest unit to its last."""
+    """Cycles from the first beat of the busiest unit to its last."""
     bus: int
     """Cycles in which DRAM is used."""
 
@@ -99,7 +99,8 @@ def walk(
 
 
 def cycles_at_least(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
-    """Of any walk that makes so many rows of each map: the busiest unit waits for the first of its parameters."""
+    """A lower bound of any walk that makes ``made`` rows of each map: the busiest unit waits for the first of its
+    parameters."""
     busiest = _busiest(group)
     waits = []
     for layer in group.layers:
@@ -111,7 +112,7 @@ def cycles_at_least(config: MachineConfig, group: Group, residence: Residence, m
 
 
 def beats_of(group: Group, made: Mapping[str, int]) -> dict[Unit, float]:
-    """What each unit must do at least for so many rows of each map: where windows skip the last ones, not all."""
+    """The beats that each unit must do for ``made`` rows of each map; rows that windows skip do not count."""
     beats: dict[Unit, float] = {}
     for layer in group.layers:
         own = layer.beats * made[layer.output] / group.tensors[layer.output].height
@@ -136,7 +137,7 @@ class _Turn(NamedTuple):
 
     key: str
     name: str
-    """Of its map."""
+    """The name of its map."""
     unit: Unit
     cost: float
     sources: tuple[str, ...]
@@ -193,7 +194,7 @@ def tasks_of(
 
 
 def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mapping[str, Task]) -> None:
-    """Whoever makes a map waits for those who read what lay in the same words before."""
+    """The maker of a map waits for the readers of the map that lay in the same words before."""
     place = {key: number for number, key in enumerate(tasks)}
     rings = tenancies(config, group)
     for own in rings:

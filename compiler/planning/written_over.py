@@ -20,7 +20,7 @@ from isa.config import MachineConfig
 
 
 def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[str, Storage]) -> Overlaps:
-    """By place in ``storages``: what a group is the last to read, and what it is the first to write."""
+    """For each group, by place in ``storages``: those that it is the last to read, and those that it is the first to write."""
     number = {root: place for place, root in enumerate(storages)}
     last: dict[int, list[str]] = {}
     first: dict[int, list[str]] = {}
@@ -52,7 +52,7 @@ def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
 
 
 def leads_in_bands(config: MachineConfig, graph: XGraph, group: Group, bands: int) -> Mapping[tuple[str, str], int]:
-    """The same of a group before it is planned, if it is to run in so many bands of rows: at most so much, of one image."""
+    """An upper bound of the leads of a group before it is planned, for one image, if it runs in this many bands of rows."""
     return _leads(graph, group, _band_by_band(TileCut(config, group, ROWS), storage_of(graph), bands))
 
 

@@ -29,7 +29,7 @@ class Decisions:
     groups: tuple[tuple[Op, ...], ...]
     """In its order; CPU parts among them."""
     wanted: Wanted
-    """Of groups on the machine."""
+    """The decisions about groups on the machine."""
     whole: bool
     """Whether every operation on the machine is in a group."""
     arrangement: Arrangement

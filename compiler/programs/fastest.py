@@ -1,13 +1,15 @@
 """The partition whose program is fastest.
 
-The search adds up costs of groups; how neighbouring groups overlap shows only in a program. So several partitions are timed
-as programs on the cycle model: the one with the least sum of cycles, those that are best if each group costs something more or
-less (``CHARGES``), for what it hides of its neighbours or waits for, and those that are best where bytes count a little, or
-alone.
-A program tells what each of its groups takes behind the one before it. By that, mixtures of the partitions are put together
-(``splice.py``) and timed, until the best mixture is one that was timed, or as many were tried as there is time for.
+The search adds up costs of groups. How neighbouring groups overlap shows only in a program. So several partitions are timed as
+programs on the cycle model:
 
-A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of cycles.
+- the partition with the least sum of cycles;
+- the best partitions where each group costs some cycles more or less (``CHARGES``);
+- the best partitions where bytes count a little, or alone.
+
+A timed program tells what each group takes behind the group before it. ``splice.py`` puts the best mixture of the partitions
+together from these costs. The mixture is timed, which corrects the costs, until the best mixture is one that was timed or the
+effort is used up. A program that is too long to be timed (``Effort.longest``) is the partition with the least sum of cycles.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Programs:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.cycles: dict[Path, int] = {}
-        """Of programs that were timed."""
+        """Cycles of the programs that were timed."""
         self._took: dict[tuple[Mask, Mask], int] = {}
         """What the second of two groups took behind the first."""
         self._last: dict[Mask, int] = {}
@@ -87,7 +89,7 @@ class Programs:
         return sum(price_of(self.evaluator, CYCLES, mask) for mask in path if mask not in self._cpu)
 
     def time(self, paths: Sequence[Path]) -> None:
-        """By all cores; what each group takes behind the one before is known ever after."""
+        """Times the paths with all processes, and keeps what each group takes behind the one before."""
         for path, (cycles, spent) in zip(paths, self._team.each(paths), strict=True):
             self.cycles[path] = cycles
             taken = iter(spent)
@@ -95,7 +97,7 @@ class Programs:
                 self._last[mask] = self._took[before, mask] = 0 if mask in self._cpu else next(taken)
 
     def behind(self, first: Mask, second: Mask) -> int:
-        """Of two that were in no program one behind the other, what the second took behind another."""
+        """What the second group took behind another group, if no program had it behind the first."""
         return self._took.get((first, second), self._last[second])
 
     def _timed(self, path: Path) -> tuple[int, list[int]]:

@@ -1,8 +1,8 @@
-"""The last word on memory: the steps in the order that needs the least DRAM, outputs over inputs, if that costs no time.
+"""The steps in the order that needs the least DRAM, with outputs over inputs, if that costs no time.
 
-Another order lets other groups overlap in time, and where maps share bytes one group waits for another. For the objective
-``cycles`` list scheduling tells how long whole programs take, or the cycle model where there is time, and what takes more than
-a hundredth longer than the given one is left.
+In another order other groups overlap in time. Where maps share bytes, one group waits for another. For the objective ``cycles``
+list scheduling says how long whole programs take, or the cycle model where there is time. An order that takes more than a
+hundredth longer than the given one is not taken.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Frugal:
     sharing: Sharing
     bytes: int
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """By whoever chose the groups."""
+    """What the caps of the search that chose the groups left out."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """What is decided of the order of steps and of what shares bytes; None: to be found."""
+    """The decisions about the order of steps and about shared bytes; None: to be found."""
 
     listed: bool = False
     """The steps run in the order in which they are given."""

@@ -1,8 +1,8 @@
-"""A program whose feature maps keep to so many bytes of DRAM, at the least cost; or what the least is that would do.
+"""A program whose feature maps keep to a limit of DRAM, at the least cost; or the least limit that would do.
 
-Tried in turn: the given steps, in their order and in that of least memory; other partitions; partitions with groups that are
-tiled in columns, then also in bands of rows; all with outputs over inputs. Each with what the host holds in regions of its own,
-and only where that cannot be with all in WORK.
+It tries, in turn, the given steps in their order and in the order of least memory, other partitions, partitions with groups
+tiled in columns, and then also in bands of rows. Outputs may lie over inputs in all of them. Each is tried with the host's maps
+in regions of their own first, and with all maps in WORK only where that is not possible.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
 
 
 def least_memory(evaluator: Evaluator, objective: Objective, bands: Sequence[int] = BANDS) -> Frugal:
-    """Of all partitions that are tried; of those with equally little the first tried, at the least cost."""
+    """The program with the least memory among all partitions that are tried; of equals the cheapest of the first that was
+    tried."""
     return _Frugal(evaluator, objective).least_of_all(bands)[0]
 
 
@@ -144,7 +145,7 @@ class _Frugal:
 
     @cached_property
     def ways(self) -> list[_Way]:
-        """Those that cost less first."""
+        """The ways to use less memory, cheaper ones first."""
         return [
             _Way(Within(self._evaluator, self._objective, host, bands, self._favoured), host, bands)
             for bands in BANDS for host in (False, True)
@@ -168,7 +169,7 @@ class _Frugal:
         return min(different, key=self.cost) if len(different) > 1 else next(iter(different), None)
 
     def first_within(self, limit: int) -> Frugal | None:
-        """By the first of the ways that leads to one."""
+        """The program of the first way that leads to one within the limit."""
         return next((found for way in self.ways if (found := self.within(way, limit)) is not None), None)
 
     def _kept_to(self, limits: Limits, way: _Way, limit: int, favoured: frozenset[Mask]) -> Frugal | None:
@@ -189,7 +190,7 @@ class _Frugal:
         return min(((self.least(way), way) for way in self.ways if way.bands in bands), key=lambda found: found[0].bytes)
 
     def least(self, way: _Way) -> Frugal:
-        """By the least limits that leave a partition, and some after them."""
+        """The program at the least limits that leave a partition, and some after them."""
         best: Frugal | None = None
         for limits in (way.candidates.overlapping, way.candidates.apart):
             for limit in limits.limits[limits.least :][:TRIES]:
@@ -204,7 +205,7 @@ class _Frugal:
         return best
 
     def cost(self, found: Frugal) -> int:
-        """Of the whole program, where cycles count; else by the planner."""
+        """The cost of the whole program, where cycles count; else the planner's."""
         if self._objective is CYCLES:
             if found not in self._timed:
                 config, graph = self._evaluator.config, self._evaluator.graph

@@ -26,7 +26,7 @@ SHORT = 500
 
 
 def prepare(told: Progress, turns: int) -> None:
-    """Whoever times the first long programs waits until the libraries are built, if they can be."""
+    """Builds the libraries, if possible, before the first long program is timed."""
     if turns <= SHORT:
         return
     missing = [library for library in LIBRARIES if not library.is_built()]

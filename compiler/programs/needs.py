@@ -1,9 +1,9 @@
 """How much DRAM must be in use while a group runs, whatever groups the rest of the graph forms, in whatever order.
 
-In use are the storages that the group reads or writes, and those that something before it touches and something after it,
-too: whoever comes before the group and whoever comes after it are never in one group, so what lies between them lies in
-DRAM. No partition with that group needs less; where nothing runs beside a path through the graph, the greatest of its
-groups' needs is the peak. A partition that keeps to a limit is therefore made of groups that do.
+Two kinds of storages are in use: those that the group reads or writes, and those that something before it and something after
+it touch. Operations before the group and operations after it are never in one group, so what lies between them lies in DRAM.
+No partition with that group needs less. Where nothing runs beside a path through the graph, the peak is the greatest need of
+its groups. So a partition that keeps to a limit consists of groups that do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from compiler.xgraph.ops import Cpu, Op
 
 
 class Needs:
-    """Of groups of one graph, in bytes of all regions for feature maps. ``shared``: inputs and outputs lie in WORK."""
+    """The needs of groups of one graph, in bytes of all regions for feature maps. ``shared``: inputs and outputs lie in
+    WORK."""
 
     def __init__(self, evaluator: Evaluator, shared: bool) -> None:
         self._evaluator = evaluator
@@ -39,7 +40,7 @@ class Needs:
         self._tasks = tasks_of(graph, steps, needs_of(graph, [(op,) for op in ops]), shared)
         on_host = enumerate(parts, len(evaluator.sets.ops))
         self.of_host = max((self._bytes(1 << n, (*part.inputs, *part.outputs)) for n, part in on_host), default=0)
-        """Of the CPU's parts, which run as they are."""
+        """The need of the CPU's parts, which run as they are."""
 
     def of(self, mask: Mask) -> int | None:
         """None: the operations cannot run together on chip."""
@@ -54,7 +55,7 @@ class Needs:
         return self._saved(mask, leads_of(self._evaluator.graph, plan))
 
     def saving_in_bands(self, mask: Mask, bands: int) -> int:
-        """The same, if it is to run in so many bands of rows."""
+        """What outputs of the group that lie over its inputs save at most, if it runs in ``bands`` bands of rows."""
         evaluator = self._evaluator
         if evaluator.graph.tensors[evaluator.group(mask).outputs[0]].batch > 1:
             return 0

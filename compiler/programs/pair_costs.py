@@ -1,10 +1,10 @@
 """What schemes cost behind each other, learnt from whole programs on the cycle model.
 
-A group's scheme is felt by the next group of the program. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs,
-but one program measures ``n`` of them at a time, each between neighbours as it will have them: what a group takes behind
-another is how much later it is done. Programs in which every second of those that have several has its scheme number ``r``,
-and the others their own best, tell what ``r`` takes behind the best, and the best behind ``r``. A pair of two others is taken
-to cost what both changes cost together, until it stands in a program that is timed.
+The next group of the program feels a group's scheme. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs. One
+program measures ``n`` of them, between the neighbours that they will have: the cost of a group behind another is how much later
+it is done. In one program every second group has its scheme number ``r``, and the others have their own best. It tells the cost
+of ``r`` behind the best, and of the best behind ``r``. Any other pair counts as the sum of both changes, until a timed program
+has it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PairCosts:
         return turns
 
     def tables(self) -> list[Table]:
-        """Of all choices as far as they are known, and estimated beyond; all of ``star`` was asked before."""
+        """Costs of all pairs, as far as they are known, and estimated beyond; all pairs of ``star`` are known."""
         return [
             np.array([[self._spent(n, a, b) for b in range(size)] for a in range(1 if n in self.first else self.sizes[n - 1])])
             for n, size in enumerate(self.sizes)

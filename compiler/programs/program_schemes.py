@@ -23,7 +23,7 @@ Solve = Callable[[Sequence[Table]], Choices]
 
 
 def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
-    """With as many schemes as there is time for: so many of each group, for the groups of so many shapes that wait most."""
+    """The steps with the best schemes that the effort allows, for the groups that wait most."""
     count = evaluator.effort.schemes if evaluator.effort.times(steps) else 0
     return with_schemes(evaluator, steps, count, that_wait(evaluator, steps, count)) if count else list(steps)
 
@@ -113,7 +113,7 @@ def others_of(evaluator: Evaluator, own: Plan, count: int, alone: Alone = estima
 
 
 def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int, alone: Alone = estimated) -> None:
-    """Those of shapes that earlier groups did not have are found by all of the crew."""
+    """Finds schemes of shapes that earlier groups did not have, with all processes."""
     found: Found = evaluator.once(Found)
     missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count, alone)) not in found.schemes}
     new = [*missing.values()]

@@ -1,11 +1,10 @@
-"""Good partitions cut where they agree, and the best stretches of each put together.
+"""Good partitions are cut where they agree, and the best stretches of each are put together.
 
-Strategies add up costs of groups, each alone. In a program a group also loads under the one before it, and waits for what
-that one saves last. So costs lie on the edges: what a group takes *behind another*.
+Strategies add up the costs of single groups. In a program a group also loads under the group before it, and waits for what that
+group saves last. So costs lie on edges: what a group takes *behind another*.
 
-The partitions, each in the order of its program, are paths over sets of finished operations. Where two paths come through the
-same set either may go on as the other does: the shortest path over all of them is at least as good as each, as far as edges
-tell.
+Each partition, in the order of its program, is a path over sets of finished operations. Where two paths come through the same
+set, either may go on as the other does. The shortest path over all of them is at least as good as each, by the costs of edges.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def splice(paths: Sequence[Sequence[Mask]], behind: Behind) -> Path:
 
 
 def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], dict[Mask, set[Mask]]]:
-    """By the finished set: the groups that finished it, and those that come next."""
+    """For each finished set, the groups that finished it and the groups that come next."""
     arrivals: dict[Mask, set[Mask]] = {}
     onward: dict[Mask, set[Mask]] = {}
     for path in paths:
@@ -48,7 +47,7 @@ def _meeting(paths: Sequence[Sequence[Mask]]) -> tuple[dict[Mask, set[Mask]], di
 
 
 def _steps(path: Sequence[Mask]) -> Iterator[tuple[Mask, Mask, Mask]]:
-    """What is finished, the last group, and the next."""
+    """For each pair of neighbours: the finished set, the last group, and the next group."""
     done = last = 0
     for group in path:
         yield done, last, group

@@ -26,19 +26,20 @@ KEPT = 16
 def program_cycles(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> int:
-    """Of all machine segments of the program that these steps make."""
+    """The cycles of all machine segments of the program that these steps make."""
     return program_ends(config, graph, tuple(steps), sharing).cycles
 
 
 def spent_by(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[int, list[int]]:
-    """The same, and of each group by how much later it is done than those before it since the machine rested."""
+    """The cycles of the program, and for each group by how much later it is done than the groups before it since the machine
+    rested."""
     timed = program_ends(config, graph, tuple(steps), APART)
     return timed.cycles, [after - before for ends in timed.ends for before, after in pairwise((0, *ends.values()))]
 
 
 class Timed(NamedTuple):
     cycles: int
-    """Of all segments together."""
+    """Cycles of all segments together."""
     ends: tuple[dict[str, int], ...]
     """In each segment: when each group is done, by its name, and all before it."""
 

@@ -1,8 +1,8 @@
-"""The cheapest partition of which no group needs more DRAM than a limit, and the least limit that has one.
+"""The cheapest partition in which no group needs more DRAM than a limit, and the least limit that has one.
 
-``Needs`` tells of each group alone what it needs at least; so a limit takes candidates away, and what is left is a search for
-the cheapest cover, as without a limit. Where branches run side by side, an order of the groups may need more than the greatest
-of them: ``compiler/programs/limit.py`` sees to that.
+``Needs`` says what each group needs at least. A limit takes candidates away, and what is left is a search for the cheapest
+cover. Where branches run side by side, an order of the groups may need more than the greatest of them;
+``compiler/programs/limit.py`` handles that.
 """
 
 from __future__ import annotations
@@ -81,11 +81,8 @@ class Limits:
 
 
 class Within:
-    """Candidates of one graph, and what they need. ``shared``: inputs and outputs lie in WORK.
-
-    ``bands``: if not 0, groups that do not fit on chip row by row may be tiled in columns, too, in so many bands of rows.
-    ``known``: candidates in any case.
-    """
+    """Candidates of one graph, and what they need. ``shared``: inputs and outputs lie in WORK. ``bands``: if not 0, groups that
+    do not fit on chip row by row may be tiled in columns in this many bands. ``known``: candidates in any case."""
 
     def __init__(
         self, evaluator: Evaluator, objective: Objective, shared: bool, bands: int = 0, known: Collection[Mask] = ()
@@ -116,7 +113,7 @@ class Within:
         return Limits(self._evaluator, self._objective, needed, self._needs.of_host)
 
     def _saving(self, mask: Mask) -> int:
-        """By overlap, of groups that stream rows or run in bands: column tiles read all rows again and again."""
+        """The bytes that overlap saves, for groups that stream rows or run in bands; column tiles read all rows again."""
         fits = self._by_rows.cost_of(mask, self._objective) is not None
         if not fits and self._bands > 1:
             return self._needs.saving_in_bands(mask, self._bands)
@@ -125,7 +122,7 @@ class Within:
 
     @cached_property
     def _candidates(self) -> set[Mask]:
-        """Those that ``best`` would weigh; where these are not all there are, also those that need the least."""
+        """The groups that ``best`` would weigh; where these are not all, also the groups that need the least."""
         evaluator = self._evaluator
         sets = evaluator.sets
         most = most_of_a_size(sets)

@@ -18,11 +18,11 @@ class ScheduleError(TilewrightError):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where something was read: for errors."""
+    """The place where something was read, for errors."""
 
     name: str = "schedule"
     lines: Mapping[str, int] = field(default_factory=dict)
-    """By key, as ``steps`` or ``rings.conv1_out``; the empty one is the heading's."""
+    """Lines by key, such as ``steps`` or ``rings.conv1_out``; the empty key is the heading's."""
 
     def error(self, key: str, message: str) -> ScheduleError:
         """Names the file, and the line where one is known."""
@@ -64,23 +64,23 @@ class GroupSchedule:
 
     operations: tuple[str, ...]
     steps: int | None = None
-    """Of each pass."""
+    """Steps of each pass."""
     pipelined: bool | None = None
     """Whether each layer runs a step behind its makers."""
     passes: int | None = None
     """Over output channels."""
     tiles: int | None = None
-    """Of columns, in each pass."""
+    """Column tiles in each pass."""
     held: tuple[str, ...] | None = None
     """Inputs that stay on chip from pass to pass."""
     end: End | None = None
-    """Of the feature-map buffer, at which the first map lies."""
+    """The end of the feature-map buffer at which the first map lies."""
     rings: Mapping[str, Ring] | None = None
     """All of the group's, each by the first of the maps that share it."""
     parameters: Mapping[str, tuple[Stay, ...]] | None = None
-    """By operation, of those that have parameters: for all passes (and tiles) alike, or for each."""
+    """For each operation with parameters: one ``Stay`` for all passes and tiles, or one for each."""
     bands: int | None = None
-    """Of rows, each finished in all its tiles before the next; how a band is computed is left to the compiler."""
+    """Bands of rows, each finished in all its tiles before the next; the compiler decides how a band is computed."""
     origin: Origin = field(default=Origin(), compare=False)
 
     @property
@@ -102,7 +102,7 @@ FREE = GroupSchedule(())
 
 @dataclass(frozen=True)
 class Schedule:
-    """Of a whole program."""
+    """The schedule of a whole program."""
 
     groups: tuple[GroupSchedule, ...] = ()
     """Operations in none of them are put into groups by the compiler."""

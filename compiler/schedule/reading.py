@@ -12,7 +12,7 @@ from compiler.schedule.document import GroupSchedule, Origin, Ring, Schedule, Sc
 from isa.instructions import Buffer
 
 BUFFERS = tuple(b.name.lower() for b in Buffer if b is not Buffer.TABLE)
-"""By which ``Stay`` names parameter buffers."""
+"""The names of parameter buffers in ``Stay``."""
 _TOP = ("order", "group", "dram")
 _GROUP = ("operations", "passes", "tiles", "bands", "held", "steps", "pipelined", "end", "rings", "parameters")
 _DRAM = ("host_in_work", "overlap", "blocked", "places")
@@ -22,7 +22,7 @@ _KEY = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[\w-]+)\s*=")
 
 
 def read_schedule(path: Path) -> Schedule:
-    """Of a file."""
+    """The schedule of a file."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

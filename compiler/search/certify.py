@@ -2,21 +2,18 @@
 
     least sum of price(g) x(g),  x(g) in {0, 1},  so that for each operation the x(g) of the groups that hold it add up to one
 
-Groups of a partition may still wait for each other in a circle. That is rare, so it is forbidden only where it occurs: the
-circles in a solution become rows, and it is solved again. Every solution is a lower bound, for rows only take choices away; the
-first without a circle is the best partition.
+Groups of a partition may still wait for each other in a circle. That is rare, so it is forbidden only where it occurs: circles
+of a solution become rows, and the programme is solved again. Rows only take choices away, so every solution is a lower bound.
+The first solution without a circle is the best partition.
 
-A row forbids the circle of ``k`` groups with all that are like it. Two operations of group ``i`` make it: ``v(i)`` comes
-somewhere behind ``u(i+1)`` of the next group. Groups that hold ``u(i)`` and ``v(i)``, and no such operation of another, wait
-for each other in the same way, whatever else they hold. For each ``i`` at most one of them is chosen: they share an operation.
-So of all together at most ``k - 1`` are. The fewer groups, the more a row says, so those are taken that wait for each other
-through operations of any other groups: nearly always two. Networks repeat themselves, and a circle that is forbidden in one
-place would be chosen in the next that is alike: so pairs of the same shapes that wait for each other are forbidden everywhere.
-NASNet-A-large, 4 731 groups, takes 3 solutions, 12 where rows are for one place alone, and 52 where a row forbids one circle;
-RandWire's, 4 285 groups, takes 2, and had none after 50.
+A row forbids a circle of ``k`` groups and all circles like it. Two operations of group ``i`` make the circle: ``v(i)`` comes
+somewhere behind ``u(i+1)`` of the next group. All groups that hold ``u(i)`` and ``v(i)``, and no such operation of another
+group, wait in the same way. For each ``i`` at most one of them is chosen, for they share an operation. So of all together at
+most ``k - 1`` are chosen. Rows of few groups say more, so circles of two groups, which may wait through operations of any other
+groups, are preferred. Networks repeat themselves, so pairs of the same shapes that wait for each other are forbidden
+everywhere.
 
-HiGHS solves it: the relaxation is nearly integral, so the tree is small, and it works the same on every machine. Where it is
-stopped early, its bound still holds.
+HiGHS solves it. The relaxation is nearly integral, so the tree is small. Where HiGHS is stopped early, its bound still holds.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from compiler.tuned import CIRCLE_WAYS as WAYS
 from compiler.tuned import NODES
 
 _FEASIBLE = 1e-9
-"""By which a row may be off in HiGHS, whose arithmetic is in floating point."""
+"""How far a row may be off in HiGHS, which computes in floating point."""
 _TRUSTED = 1 - 1e-11
 """Part of its bounds that is taken as proved: prices are whole numbers far below 10^11."""
 
@@ -100,7 +97,7 @@ def _everywhere(sets: OpSets, places: Sequence[Sequence[Mask]], circle: Sequence
 
 
 def _holders(sets: OpSets, masks: Sequence[Mask]) -> list[list[int]]:
-    """Of each operation the groups that hold it, by number."""
+    """For each operation, the numbers of the groups that hold it."""
     holders: list[list[int]] = [[] for _ in sets.ops]
     for number, mask in enumerate(masks):
         for n in bits_of(mask):
@@ -155,7 +152,7 @@ def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
     before = {group: sets.before(group) for group in waiting}
 
     def drop_others() -> None:
-        """Whoever waits for nobody that waits, or for whom nobody waits."""
+        """Drops groups that wait for no waiting group, and groups that no waiting group waits for."""
         while ready := {group for group in waiting if not any(other & before[group] for other in waiting)}:
             waiting.difference_update(ready)
         while ends := {group for group in waiting if not any(group & before[other] for other in waiting)}:

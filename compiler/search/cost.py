@@ -52,7 +52,7 @@ class Evaluator:
     database: Database | None = None
     """Costs of earlier compilations."""
     known: Costs = field(default_factory=dict)
-    """By objective and shape."""
+    """Costs by objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     columns: bool = False
@@ -69,7 +69,7 @@ class Evaluator:
     crew: Crew = field(default_factory=Crew)
     """Who helps to plan groups, and to time programs."""
     measure: Measure | None = None
-    """Of the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
+    """Measures the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     order: str = "least"
     """How the order of least memory is found (``compiler/memory/least_order.py``)."""
     evaluated: int = 0
@@ -84,7 +84,7 @@ class Evaluator:
     _whole: dict[object, bool] = field(default_factory=dict)
     """Whether groups of a shape fit on chip in full."""
     _schemes: dict[object, Scheme] = field(default_factory=dict)
-    """Of the best plans of groups that were planned in this compilation, by objective and shape."""
+    """Schemes of the best plans that this compilation made, by objective and shape."""
     _planners: Team[tuple[Mask, Objective], tuple[Cost | None, Scheme | None]] | None = field(default=None, init=False)
 
     @cached_property
@@ -141,13 +141,13 @@ class Evaluator:
                 self.database[self._digest(mask, objective)] = cost
 
     def planning_for(self, objective: Objective) -> Self:
-        """The same, with all that it knows, whose plans are for this objective whatever is asked for."""
+        """This evaluator with all that it knows; its plans are for this objective, whatever is asked for."""
         other = copy(self)
         other.planned_for = objective
         return other
 
     def once(self, make: Callable[[Self], Made]) -> Made:
-        """What is made of the graph once, for all who ask for it."""
+        """What ``make`` makes of the graph, made once for all callers."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast(Made, self._made[make])
@@ -159,7 +159,7 @@ class Evaluator:
 
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
-        """Of each operation, in each buffer."""
+        """Words of the parameters of each operation, in each buffer."""
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         words = []
         for n in range(len(self.sets.ops)):
@@ -224,7 +224,8 @@ class Evaluator:
         return f"{objective.name} {self.shapes.digest(mask)}"
 
     def scheme_of(self, mask: Mask) -> Scheme | None:
-        """Of the best plan for cycles, if a group of this shape was planned in this compilation, and the scheme says it all."""
+        """The scheme of the best plan for cycles, if this compilation planned a group of this shape and the scheme says all of
+        it."""
         return self._schemes.get((CYCLES, self.shapes.key(mask)))
 
     def _planned(self, mask: Mask, objective: Objective) -> Cost | None:

@@ -2,11 +2,11 @@
 
     cost(V) = min over groups G that hold the first operation of V: price(G) + cost(V - G)
 
-Groups are chosen in the order of their first operations, so a group may be chosen before what it waits for. Two convex
-groups can then wait for each other, which Optimus' test (Algorithm 1, lines 24 to 30) does not see. So a state holds, for
-each chosen group that still waits, what it waits for and what waits for it: a group with both is refused. These sets are
-closed over the groups chosen, hence every cycle is seen when its last group is chosen, and states that agree in them can be
-completed in the same ways: the result is exact.
+Groups are chosen in the order of their first operations, so a group may be chosen before a group that it waits for. Two convex
+groups can then wait for each other, which Optimus' test (Algorithm 1, lines 24 to 30) does not see. So a state holds, for each
+chosen group that still waits, the operations that it waits for and those that wait for it. A group in both sets is refused.
+These sets are closed over the chosen groups, so every cycle is found when its last group is chosen. States that agree in these
+sets can be completed in the same ways, so the result is exact.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Cover:
     groups: list[Mask] | None
     value: int
     dropped: int | None
-    """Of the paths given up for lack of room: what the best of them would cost at least; None: none was given up."""
+    """The least cost that a path could have which was given up for lack of room; None if none was given up."""
     given_up: int = 0
     """How many these are."""
 
@@ -101,7 +101,7 @@ def cheapest(
 
 
 def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tuple[float, Mask]:
-    """What was spent, less what the operations that are covered ahead would have cost."""
+    """The cost so far, less what the operations that are covered ahead would have cost."""
     (covered, _), path = state
     ahead = covered >> first
     saved = 0.0

@@ -1,13 +1,9 @@
-"""The second core: a copy of this process that works through the same list from its other end.
+"""The second process: a fork of this one that works through the same list from its other end.
 
-Three things take nearly all of a compilation, and come in lists whose items have nothing to do with each other: plans of
-groups, walks of pairs of groups, and stretches of programs on the cycle model. A fork knows all that this process
-knows, so an item is a few numbers, and so is a result: nothing else is sent. Whoever computes an item computes the same, and
-results come in the order of the items: a program does not depend on how many cores there were.
-
-What it can reach at best (Amdahl): about two thirds of the seconds of MobileNetV2, GoogLeNet and ResNet-50 come in such
-lists, so that two cores take two thirds of the time of one; they take 0.7 to 0.8. A third process would have little to do: what
-is not known of a program is a few stretches.
+Three kinds of work take nearly all of a compilation: plans of groups, walks of pairs of groups, and stretches of programs on
+the cycle model. Each comes in lists of independent items. A fork knows all that this process knows, so an item is a few
+numbers, and so is a result. Both processes compute the same for an item, and results come in the order of the items. So a
+program does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -48,7 +44,8 @@ class Crew:
             team.close()
 
     def team(self, work: Callable[[Item], Result]) -> Team[Item, Result]:
-        """Whoever does this work: this process, and if possible a helper that knows what is known when it is first needed."""
+        """The processes that do this work: this one, and if possible a helper, which knows what is known when it is first
+        needed."""
         made = Team(work, may_start=self.cores > 1)
         self._teams.append(made)
         return made
@@ -75,7 +72,7 @@ class Team(Generic[Item, Result]):
         """Its process, from the first list of several items on, while it lives."""
 
     def each(self, items: Sequence[Item]) -> list[Result]:
-        """Of each item its result. What both do at once, as may be in the middle of the list, was done twice, no more."""
+        """The result of each item. An item in the middle of the list may be done twice, by both at once."""
         if self._may_start and len(items) > 1:
             self._may_start = False
             if may_fork():
@@ -134,7 +131,8 @@ class Team(Generic[Item, Result]):
 
 
 def _help(work: Callable[[Any], Any], connection: Connection[Any, Any], begun: memoryview[int]) -> None:
-    """In the helper, until nobody asks any more; an item that fails is left to whoever asked, who then sees the error."""
+    """Runs in the helper until it gets no more work. It leaves an item that fails to the asking process, which then sees the
+    error."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.freeze()

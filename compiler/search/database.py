@@ -77,7 +77,7 @@ def open_database(config: MachineConfig, directory: Path | None = None) -> Datab
 
 @lru_cache(maxsize=1)
 def _planner() -> str:
-    """Of the sources that costs depend on."""
+    """A digest of the sources that costs depend on."""
     state = hashlib.sha256()
     for name, path in sorted(sources_of(PLANNER).items()):
         state.update(name.encode() + b"\0" + path.read_bytes())

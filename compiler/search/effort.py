@@ -13,7 +13,7 @@ from isa.errors import TilewrightError
 
 @dataclass(frozen=True)
 class Effort:
-    """Of strategy ``best``, and of the order of groups; other strategies are as their papers have them."""
+    """The effort of strategy ``best`` and of the order of groups; other strategies follow their papers."""
 
     timed: bool
     """Whether whole programs are timed on the cycle model, to choose among partitions and orders. If not, the least sum of the
@@ -27,7 +27,7 @@ class Effort:
     mixtures: int
     """Mixtures of partitions that are timed at most."""
     schemes: int
-    """So many shapes of groups have so many schemes each, besides their best alone."""
+    """This many shapes of groups get this many schemes each, besides their best alone."""
     longest: float = inf
     """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs."""
     orders_timed: bool = False
@@ -39,7 +39,7 @@ class Effort:
 
 
 def turns_of(steps: Sequence[Plan | Cpu]) -> int:
-    """Of a whole program."""
+    """Turns of a whole program."""
     return sum(step.turns for step in steps if isinstance(step, Plan))
 
 

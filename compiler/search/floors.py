@@ -35,7 +35,7 @@ class Floors:
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
     def in_words(self, word: int, parameters: Sequence[int]) -> Floors:
-        """Of a machine with words of so many bytes: ``parameters``: bytes of each operation there."""
+        """The floors for a machine with words of ``word`` bytes; ``parameters``: bytes of each operation's parameters there."""
         other = copy(self)
         other.moved = [own + word * maps for own, maps in zip(parameters, self._maps, strict=True)]
         other._ends = [*self._ends[:-1], _suffix_sums(other.moved)]

@@ -15,7 +15,7 @@ from compiler.xgraph.ops import Conv, ConvTranspose
 
 
 class Least:
-    """Of groups of one graph."""
+    """The least costs of groups of one graph."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.sets = evaluator, evaluator.sets
@@ -45,7 +45,7 @@ class Least:
 
     @cached_property
     def _makers(self) -> list[Mask]:
-        """Of each dense layer: who makes what it reads."""
+        """For each dense layer, the makers of what it reads."""
         sets = self.sets
         found = []
         for op in sets.ops:
@@ -56,8 +56,8 @@ class Least:
 
     @cached_property
     def _words(self) -> list[int]:
-        """Of each operation: words of a row of its result, which may lie in an operand's place if it is element-wise, and of
-        the rows of its operands that this needs."""
+        """For each operation, the words of a row of its result and of the operand rows that this row needs. The result of an
+        element-wise operation may lie in an operand's place."""
         config = self.evaluator.config
         found = []
         for n, op in enumerate(self.sets.ops):
@@ -101,7 +101,7 @@ class Least:
 
     @cached_property
     def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:
-        """Of each operation alone: the maps that it reads, the bytes of them that it needs, and their parts."""
+        """For each operation alone, the maps that it reads, the bytes of them that it needs, and their parts."""
         found = []
         for n, op in enumerate(self.sets.ops):
             group = self.evaluator.group(1 << n)

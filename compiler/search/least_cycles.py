@@ -1,15 +1,16 @@
-"""What no program of a graph can undercut, however it is grouped, ordered and tiled: to hold a figure against.
+"""What no program of a graph can undercut, however it is grouped, ordered and tiled.
 
 Each unit must do its beats, and the bus must move what cannot stay. Besides, parameters come no earlier than there is room for
-them. Let all operations but those of a set S need all of S. An operation outside S computes its last rows after those of S,
-and each block of its parameters takes part in them. So when S is done, what was loaded into a buffer is of S, or still there.
-With P(S) the bytes of the parameters of S that go into a buffer, the rest has yet to come:
+them. Let ``S`` be a set of operations that all other operations need in full. An operation outside ``S`` computes its last rows
+after those of ``S``, and each block of its parameters takes part in them. So when ``S`` is done, what was loaded into a buffer
+belongs to ``S`` or is still there. Let ``P`` be the bytes of all parameters that go into a buffer, and ``P(S)`` those of ``S``.
+The rest has yet to come:
 
     cycles >= max over units of beats(S) + sum over buffers of (P - P(S) - room) / bytes of a beat of the bus
 
-Rows of a map that no window reads may come later, or never, so only the others count in beats(S). An instruction waits for all
-rows of its window, also where it takes a part of the kernel. The phases of a transposed convolution end in different rows, so
-nothing before one counts.
+Rows of a map that no window reads may come later or never, so only the other rows count in beats(S). An instruction waits for
+all rows of its window, even where it takes only a part of the kernel. The phases of a transposed convolution end in different
+rows, so no operation before one counts.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class LeastCycles:
     """Bounds, of which the greatest counts."""
 
     beats: dict[Unit, int]
-    """Of each unit that has work."""
+    """Beats of each unit that has work."""
     bus: int
     """Beats of what must pass through DRAM."""
     parameters: int
@@ -52,7 +53,7 @@ class LeastCycles:
 
 
 def least_cycles(evaluator: Evaluator) -> LeastCycles:
-    """Of one run of the evaluator's graph, its batch included; parts of the host take no time."""
+    """The bound of one run of the evaluator's graph, its batch included; parts of the host take no time."""
     config, sets, floors = evaluator.config, evaluator.sets, evaluator.floors
     parameters = _parameters(evaluator)
     room = {b: config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS}
@@ -86,10 +87,8 @@ def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
 
 
 def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
-    """Of each operation's beats: those of the rows that the last rows of the operations behind it need.
-
-    ``px_p`` pixels take as long as one, and may be of several rows.
-    """
+    """The share of each operation's beats for rows that the last rows of the operations behind it need. ``px_p`` pixels take as
+    long as one, and may belong to several rows."""
     tensors, lanes = evaluator.graph.tensors, evaluator.config.px_p
     needed = _needed_rows(evaluator)
     shares = []
@@ -101,7 +100,7 @@ def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
 
 
 def _needed_rows(evaluator: Evaluator) -> Counter[str]:
-    """Of each map: rows that the last rows of the machine's last operations need. Other views, and the host, count for none."""
+    """The rows of each map that the last rows of the machine's last operations need. Other views, and the host, need none."""
     graph, sets = evaluator.graph, evaluator.sets
     last = [op.output for op, behind in zip(sets.ops, sets.descendants, strict=True) if not behind]
     rows = Counter({output: graph.tensors[output].height for output in last})

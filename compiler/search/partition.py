@@ -52,7 +52,7 @@ class Partition:
 
     groups: tuple[tuple[Op, ...], ...]
     value: int
-    """Of the objective."""
+    """The value of the objective."""
     exact: bool = False
     """No partition into the groups that the strategy may choose from is better, by the costs used."""
     bound: int = 0
@@ -93,7 +93,7 @@ def made_of(
 
 
 def price_of(evaluator: Evaluator, objective: Objective, mask: Mask) -> int:
-    """Of a group that must fit."""
+    """The price of a group that must fit."""
     cost = evaluator.cost_of(mask, objective)
     if cost is None:
         group = evaluator.group(mask)

@@ -30,11 +30,9 @@ def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[M
 
 
 def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask], charge: int = 0) -> dict[Mask, int]:
-    """Of the groups that fit, less those that are dearer than without their first, or last, operation and that one alone.
-
-    A group in a partition may be cut at either end of its data flow: what follows can still run. So no partition gets
-    worse without such groups. ``charge``: what each costs more, or less, but never less than nothing.
-    """
+    """The prices of the groups that fit. A group is left out if it costs more than the group without its first, or last,
+    operation and that operation alone. A group may be cut at either end of its data flow, so no partition gets worse without
+    such groups. ``charge`` is added to each price, which never falls below zero."""
     prices: dict[Mask, int] = {}
     evaluator.plan_all(groups, objective)
     for mask in sorted(groups, key=int.bit_count):

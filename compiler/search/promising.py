@@ -1,20 +1,16 @@
-"""Groups that promise to make a partition cheaper, planned those first that promise most, as columns of a linear programme.
+"""Groups that promise to make a partition cheaper, planned in the order of their promise, as columns of a linear programme.
 
-Groups are grown as in ``fusion/grow.py``, by one operation at a time, but not level by level. To plan them all, or so many of
-each size, is dear, and of those that are planned one in eighty is chosen. So of each group it is told what it may be
-hoped to cost: what it costs at least (``Least``), and as much more as one of the groups that it extends costs beyond its own
-least, whichever exceeds that least. Then, in turns:
+Groups are grown by one operation at a time, as in ``fusion/grow.py``, but not level by level. Each group has a hope, the cost
+that it may have: what it costs at least (``Least``), plus the greatest amount by which a group that it extends exceeds its own
+least cost. Two steps take turns:
 
-1. The relaxation of the set partition over the groups that are planned gives each operation a worth, its dual.
-2. Of the groups that are hoped to cost less than their members are worth, or little more (``SLACK``), those with the greatest
-   difference are planned, ``AT_ONCE`` of different shapes, and all that are of a shape that is known; what extends them joins
-   those that wait.
+1. The relaxation of the set partition over the planned groups gives each operation a worth, its dual.
+2. Of the groups whose hope is below the worth of their members, or little above it (``SLACK``), those with the greatest
+   difference are planned: ``AT_ONCE`` of different shapes, and all groups of a known shape. Groups that extend them join those
+   that wait.
 
-Until none promises anything, or as many were planned as there is time for. The hope is no bound: what is left out may be
-worth its price after all, and only where nothing is left out (``Grown.complete``) the best partition into these groups is the
-best of all. ``exhaust.py`` has the same with bounds, which leave out so little that a proof takes twenty times as many plans.
-On ``base`` GoogLeNet has 22 437 groups of at most ten operations, whose optimum is 3 303 859 cycles. 1 956 shapes, so many of
-each size, come to 3 305 733; 723 shapes of those that promise most, which may be larger, to 3 301 603.
+This ends when no group promises anything, or when the effort is used up. The hope is no bound: a group that is left out may be
+worth its price after all. Only where no group is left out (``Grown.complete``) the best partition into these groups is proved.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ Reals = NDArray[np.float64]
 
 
 def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: int = MOST_OPS) -> Grown:
-    """Those of one operation, all that the evaluator knows, and so many shapes more."""
+    """Groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
     waiting = _Waiting(evaluator, objective, most_ops)
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
@@ -63,15 +59,15 @@ class _Waiting:
         self._relaxation = Relaxation(len(evaluator.sets.ops))
         self.prices: dict[Mask, int] = {}
         self.shapes: set[object] = set()
-        """Of groups that were asked about. What else the evaluator may know, of earlier compilations, changes no choice."""
+        """Shapes of groups that were asked about. What the evaluator knows from earlier compilations changes no choice."""
         self.longer: set[Mask] = set()
-        """Those with more operations than allowed."""
+        """Groups with more operations than allowed."""
         self._misfits: list[Mask] = []
         self._asked: set[Mask] = set()
         self._places: dict[Mask, int] = {}
         self._masks: list[Mask] = []
         self._members: NDArray[np.int32] = np.empty((0, most_ops), np.int32)
-        """Of each group, filled up with a number that no operation has, which is worth nothing."""
+        """The operations of each group, filled up with a number that no operation has and that is worth nothing."""
         self._floors: Reals = np.empty(0)
         self._beyond: Reals = np.empty(0)
         """What those that it extends cost beyond their floors, the least of them."""
@@ -83,7 +79,7 @@ class _Waiting:
         return int(self._open.sum())
 
     def next(self, shapes: int, surely: bool) -> list[Mask]:
-        """Groups of at most so many new shapes, and all others that promise something."""
+        """Groups of at most ``shapes`` new shapes, and all others that promise something."""
         value, worth = self._relaxation.solve()
         slack = inf if surely else SLACK * value / len(worth)
         promises = np.append(worth, 0.0)[self._members].sum(axis=1) - self._floors - self._beyond

@@ -18,7 +18,7 @@ class Alternative:
 
     what: str
     dearer: int
-    """By how much of the objective; negative where a strategy did not find, or may not use, what is better."""
+    """By how much of the objective it is dearer; negative where a strategy did not find, or may not use, what is better."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reason:
     ops: tuple[str, ...]
     cost: Cost
     alone: Cost
-    """Of its operations each on its own."""
+    """The cost of its operations, each on its own."""
     shape: str
     """Passes over channels, column tiles, and steps over rows in each."""
     stays: tuple[str, ...]

@@ -16,7 +16,7 @@ from compiler.xgraph.printer import form
 
 
 class Shapes:
-    """Of all groups of a graph."""
+    """The shapes of all groups of a graph."""
 
     def __init__(self, sets: OpSets) -> None:
         self.sets = sets
@@ -38,7 +38,7 @@ class Shapes:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The same for equal geometries."""
+        """A number for each operation; equal geometries have equal numbers."""
         return [self._numbers.setdefault(text, len(self._numbers)) for text in self.geometries]
 
     @cached_property
@@ -56,17 +56,18 @@ class Shapes:
         return self._keys[mask]
 
     def together(self, masks: Sequence[Mask]) -> tuple[object, ...]:
-        """Of groups in a row: the key of each, and which maps they share."""
+        """The key of groups in a row: the key of each, and the maps that they share."""
         local: dict[int, int] = {}
         return tuple(tuple(self._parts(mask, self.numbers, local)) for mask in masks)
 
     def digest(self, mask: Mask) -> str:
-        """The same for ever."""
+        """A key of the group that stays the same from run to run."""
         return hashlib.sha256(repr(self._parts(mask, self.geometries)).encode()).hexdigest()[:32]
 
     @cached_property
     def _joined(self) -> list[list[tuple[Mask, list[tuple[int, int]]]]]:
-        """Of the joined maps that each operation reads: who makes parts, and all parts by number, with their channels."""
+        """For each operation, the joined maps that it reads: the makers of their parts, and all parts by number, with their
+        channels."""
         sets, numbers = self.sets, {op.output: maps[-1] for op, maps in zip(self.sets.ops, self._inputs, strict=True)}
         return [
             [

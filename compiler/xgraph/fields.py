@@ -14,7 +14,7 @@ import numpy as np
 
 @cache
 def types_of(kind: type) -> Mapping[str, Any]:
-    """By name, of all fields of a dataclass."""
+    """The types of all fields of a dataclass, by name."""
     found = get_type_hints(kind)
     return {field.name: found[field.name] for field in dataclasses.fields(kind)}
 

@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 
 class Channels(enum.Enum):
-    """Of which channels of its operands each channel of a result is made."""
+    """The channels of its operands that each channel of a result depends on."""
 
     OWN = "the same"
     GROUP = "some"
@@ -38,7 +38,7 @@ class Requantisation:
     shift: NDArray[np.uint8]
 
     def of(self, first: int, past: int) -> Requantisation:
-        """Of these channels."""
+        """The requantisation of these channels."""
         return Requantisation(self.bias[first:past], self.mantissa[first:past], self.shift[first:past])
 
 
@@ -67,7 +67,7 @@ class Window:
         return (self.kernel[axis] - 1) * self.dilation[axis]
 
     def padded(self, axis: int, pad: int) -> Window:
-        """With so many rows above, or columns on the left."""
+        """The window with ``pad`` more rows of padding above, or columns on the left."""
         pads = (pad, *self.pads[1:]) if axis == 0 else (self.pads[0], pad, *self.pads[2:])
         return replace(self, pads=pads)
 
@@ -107,7 +107,7 @@ class Op:
         return first, past
 
     def under(self, axis: int, count: int) -> int:
-        """The most rows (columns) of an operand under so many neighbouring ones of the result."""
+        """The most rows (columns) of an operand under ``count`` neighbouring ones of the result."""
         first, past = self.reads(axis, 0, count)
         return past - first
 
@@ -299,7 +299,7 @@ class Slice(Op):
 
     begin: tuple[int, int, int]
     step: tuple[int, int] = (1, 1)
-    """Of rows and columns; channels are neighbours."""
+    """Steps over rows and columns; channels are neighbours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +345,7 @@ class Cpu(Op):
     onnx_inputs: tuple[str, ...] = ()
     onnx_outputs: tuple[str, ...] = ()
     ports: tuple[Port, ...] = ()
-    """Of the ONNX inputs that the machine makes, and of the ONNX outputs that the machine reads."""
+    """The ONNX inputs that the machine makes, and the ONNX outputs that the machine reads."""
 
 
 def attributes(op: Op) -> dict[str, Any]:

@@ -23,7 +23,7 @@ OPERATIONS: dict[str, type[ops.Op]] = {
         ops.Interleave, ops.Reshape, ops.Cpu,
     )
 }  # fmt: skip
-"""By the name that a line begins with; what their fields are made of is known from their types."""
+"""Kinds of operations by the name that a line begins with; the types of their fields say how these are read."""
 HEAD = {"inputs": tuple, "outputs": tuple}
 
 

@@ -196,4 +196,4 @@ COMPUTED: dict[type[Op], Computed] = {
     Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
     Slice: _slice, Reshape: _reshape, Interleave: _interleave,
 }  # fmt: skip
-"""By kind of operation: the result of its operands, in the result's shape."""
+"""For each kind of operation, the function that computes its result, in the result's shape, from its operands."""

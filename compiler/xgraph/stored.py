@@ -19,7 +19,7 @@ CONSTANTS = "constants.npz"
 
 
 def constants_file(constants: Mapping[str, Constant]) -> bytes:
-    """By their digests; parts of models as arrays of their bytes."""
+    """A file of constants by their digests; parts of models are arrays of their bytes."""
     made = io.BytesIO()
     arrays = {name: np.array(bytearray(c), np.uint8) if isinstance(c, bytes) else c for name, c in constants.items()}
     np.savez(made, allow_pickle=False, **arrays)

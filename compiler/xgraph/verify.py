@@ -212,4 +212,4 @@ CHECKS: dict[type[Op], Check] = {
     Upsample: Checks._upsample, Concat: Checks._concat, Slice: Checks._slice, Interleave: Checks._interleave,
     Reshape: Checks._reshape,
 }  # fmt: skip
-"""By kind of operation: what must be true of it, besides that it has one output."""
+"""For each kind of operation, what must be true of it, besides that it has one output."""

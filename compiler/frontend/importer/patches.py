@@ -1,9 +1,9 @@
-"""Convolutions whose windows neither overlap nor leave gaps (patches of transformers), at wide strides: the pixels of a
-patch's row fill the channel lanes, of which an image alone fills three.
+"""Convolutions whose windows neither overlap nor leave gaps, at wide strides: the patches of transformers.
 
-In memory the pixels of a row of a patch are neighbours, and so are the rows that patches lie in: a map of ``n`` images of
-``h x w`` pixels and ``c`` channels holds the same bytes as one of ``n h / k_h`` images of ``k_h x (w / k_w)`` pixels and
-``k_w c`` channels. There the convolution has one column, and one row of results in each image.
+An image alone fills three channel lanes. Here the pixels of a patch's row fill the lanes. In memory these pixels are
+neighbours, and so are the rows of a patch. So a map of ``n`` images of ``h x w`` pixels and ``c`` channels holds the same bytes
+as ``n h / k_h`` images of ``k_h x (w / k_w)`` pixels and ``k_w c`` channels. On that map the convolution has a kernel of one
+column, and one row of results in each image.
 """
 
 from __future__ import annotations

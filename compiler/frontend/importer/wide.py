@@ -1,9 +1,9 @@
 """Weights that need nine bits (uint8 minus a zero-point), as int8 weights with one zero-point.
 
-CONV and POOL subtract a zero-point from all weights of a layer, at no cost. That is enough wherever the layer's weights span
-no more than 255. Where zero-points of output channels differ and they span more, a weight that is left over is the sum of two
-on the same input: a dense layer gets the few input channels that have such weights a second time, behind the others; a
-grouped one reads every pixel twice, side by side, through a kernel of twice the width.
+CONV and POOL subtract one zero-point from all weights of a layer, at no cost. That is enough where the layer's weights span at
+most 255. Where the zero-points of output channels differ and the weights span more, a weight that does not fit is written as
+the sum of two weights on the same input. A dense layer reads the few input channels with such weights a second time, behind the
+others. A grouped layer reads every pixel twice, side by side, through a kernel of twice the width.
 """
 
 from __future__ import annotations
