@@ -46,6 +46,8 @@ class Span:
 
 @dataclass(frozen=True)
 class WholeTime:
+    """A run from the first input to the last output."""
+
     spans: tuple[Span, ...]
     clock_mhz: int
     processor: Processor
