@@ -29,8 +29,8 @@ SAYS: dict[str, Why] = {
     "bias_constant": Why("its bias is computed, or of another shape than one number for each channel"),
     "bias_fits": Why("its bias over the scales does not fit 32 bits", "choose larger scales"),
     "broadcast_fits": Why(
-        "one operand is repeated along some dimensions only",
-        "give it the whole shape, or one per channel or pixel",
+        "its operands have neither one shape nor one number for each channel, each pixel or in all",
+        "a constant may differ by channel alone",
     ),
     "constant_quantised": Why("its constant operand is float", _QUANTISE),
     "constant_slope": Why("its slope is neither one constant number nor one per channel"),

@@ -33,7 +33,8 @@ was expected, and what helps.
 JSON_HEAD = """# JSON
 
 Every command with `--json` prints one object. `"format": 1` rises when a key changes its name or its meaning; new keys come
-without. Keys are snake_case. What is not known is `null`: cycles on engines that know none, times of parts that the processor cannot run.
+without. Keys are snake_case. What is not known is `null`: cycles on engines that know none, times of parts that the processor
+cannot run.
 
 """
 
