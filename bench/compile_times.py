@@ -48,7 +48,8 @@ STAGES = {
 PROBE = """
 import inspect, json, re, resource, sys, time, warnings
 warnings.simplefilter("ignore")
-from tilewright.api import compile_model, estimated_cycles
+from tilewright.compiling import compile_model
+from tilewright.running import estimated_cycles
 model, config, effort = sys.argv[1:]
 begun = time.process_time()
 marks = []

@@ -33,7 +33,7 @@ from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
 from sim.campaign.work import Lost
 from sim.random.configs import random_config
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 
 TITLE = "Random configurations"
 KEPT = "kept on the CPU by the configuration"

@@ -35,7 +35,8 @@ GIVEN_UP = {
 PROBE = """
 import json, resource, sys, time, warnings
 warnings.simplefilter("ignore")
-from tilewright.api import compile_model, estimated_cycles
+from tilewright.compiling import compile_model
+from tilewright.running import estimated_cycles
 model, config, effort = sys.argv[1:]
 before, since = time.process_time(), time.perf_counter()
 made = compile_model(model, config, cache=False, effort=effort)

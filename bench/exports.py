@@ -25,8 +25,8 @@ from compiler.xgraph.ops import Cpu
 from compiler.zoo.exports import DYNAMO, TORCHSCRIPT, exports
 from isa.config import MachineConfig, preset
 from isa.program import MachineStep
-from tilewright.api import estimated_cycles
 from tilewright.profile.macs import WEIGHTS
+from tilewright.running import estimated_cycles
 
 TITLE = "As PyTorch exports them"
 COLUMNS = (

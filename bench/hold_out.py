@@ -36,7 +36,7 @@ warnings.simplefilter("ignore")
 from compiler.driver import compile_graph
 from compiler.frontend.pipeline import import_model
 from isa.config import preset
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 found = {}
 imported = import_model(sys.argv[1])
 for config in sys.argv[2:]:

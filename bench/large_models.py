@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.command import command
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 
 SHAPE = (1, 4, 4, 4)
 COUNTS = (500, 1_000, 2_000, 5_000)

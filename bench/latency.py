@@ -27,7 +27,7 @@ from sim.rtl.machine import RtlMachine
 from sim.rtl.memory import DRAM_BURSTS, Dram
 from sim.runtime.engine import FunctionalEngine, RtlEngine
 from sim.runtime.run import Run
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 TITLE = "Latency of DRAM"
 COLUMNS = ("network", "configuration", "strategy", "beats on the way", "latency", "bytes that differ", "cycles", "utilisation")
@@ -59,7 +59,7 @@ def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
     functional(inputs)
     rtl(inputs)
     differ = int((functional.image.memory != rtl.image.memory).sum())
-    cycles = rtl.measured.cycles
+    cycles = rtl.measured.counted_cycles
     return [*map(str, (name, config.name, strategy, ahead, latency, differ, cycles)), f"{utilisation(found, cycles):.3f}"]
 
 

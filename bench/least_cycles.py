@@ -21,7 +21,7 @@ from compiler.search.least_cycles import least_cycles
 from compiler.zoo.exports import exports
 from isa.config import PRESETS, MachineConfig, preset
 from isa.instructions import Unit
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 
 FEW = (
     "squeezenet", "mobilenet_v2", "googlenet", "resnet50_v1", "vgg16_convolutions", "efficientnet_lite0", "mobilenet_v3_large",

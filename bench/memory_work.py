@@ -37,7 +37,7 @@ from compiler.search.strategies import STRATEGIES
 from compiler.tuned import BANDS, MOST_LOSS
 from isa.config import preset
 from isa.instructions import Region
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 
 LIMIT = 192 << 10
 WORK, LEAST, WITHIN = "WORK of whole networks", "Least memory", "Within a limit"

@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number in range(len(images)):
             run = Run(program, engine)
             run({"image": images[number : number + 1]})
-            counted += run.measured.cycles
+            counted += run.measured.counted_cycles
         cycles.append(counted)
         seconds.append(time.monotonic() - begin)
     pairs = list(zip(kept[0].after, kept[1].after, strict=True))

@@ -33,8 +33,10 @@ from isa.program import Program
 from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import array_macs, estimated_cycles, random_inputs
 from tilewright.comparison import compare
+from tilewright.inputs import random_inputs
+from tilewright.running import estimated_cycles
+from tilewright.summary import array_macs
 
 ROOT = Path(__file__).parents[1]
 TITLE = "Functional simulator"

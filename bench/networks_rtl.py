@@ -24,7 +24,8 @@ from isa.registers import Counter
 from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine, Measured, RtlEngine
 from sim.runtime.run import Run
-from tilewright.api import estimated_cycles, random_inputs
+from tilewright.inputs import random_inputs
+from tilewright.running import estimated_cycles
 
 LARGE = (
     "digits", "resnet8_int8_qdq", "vww_mobilenet_int8_qdq", "kws_dscnn_int8_qdq", "squeezenet", "mobilenet_v2", "resnet50",
@@ -46,7 +47,7 @@ def shares(measured: Measured, unit: Unit) -> str:
     """Of all cycles, in percent: at work, and waiting for a token, a bank, and DRAM."""
     counters = measured.counters[unit]
     shown = (Counter.ACTIVE, Counter.WAIT_TOKEN, Counter.WAIT_BANK, Counter.WAIT_DRAM)
-    return " / ".join(f"{100 * counters[counter] / measured.cycles:.0f}" for counter in shown)
+    return " / ".join(f"{100 * counters[counter] / measured.counted_cycles:.0f}" for counter in shown)
 
 
 def row_of(item: tuple[str, str, str]) -> list[str]:
@@ -63,7 +64,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
     since = time.perf_counter()
     rtl(inputs)
     seconds = time.perf_counter() - since
-    cycles = rtl.measured.cycles
+    cycles = rtl.measured.counted_cycles
     differ = int((functional.image.memory != rtl.image.memory).sum())
     return [
         name, config.name, strategy, str(differ), str(cycles), f"{utilisation(compiled, cycles):.3f}",

@@ -25,8 +25,9 @@ from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from sim.campaign.arguments import add_arguments, how_of
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import compile_model, random_inputs
 from tilewright.comparison import compare
+from tilewright.compiling import compile_model
+from tilewright.inputs import random_inputs
 
 ROOT = Path(__file__).parents[1]
 TITLE = "Quantised by onnxruntime"

@@ -32,7 +32,7 @@ from compiler.xgraph.ops import Conv, Cpu
 from isa.config import PRESETS, MachineConfig, preset
 from isa.instructions import Unit
 from sim.cycle.costs import COSTS, MoveCost
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 
 NETWORKS = ("mobilenet_v1", "mobilenet_v2", "squeezenet", "googlenet", "resnet50_v1")
 TITLE = "Schemes that are left out"

@@ -21,7 +21,7 @@ from bench.networks import imported, known, sources
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
 from isa.config import OF_NO_PROGRAM, MachineConfig, config_from_dict, preset
-from tilewright.api import estimated_cycles
+from tilewright.running import estimated_cycles
 
 FIRST = {
     "base": {

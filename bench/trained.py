@@ -26,10 +26,11 @@ from compiler.frontend.reader import load
 from isa.errors import TilewrightError
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import compile_model, random_inputs
 from tilewright.comparison import compare
+from tilewright.compiling import compile_model
+from tilewright.inputs import random_inputs
 from tilewright.model_fuzz import unexplained
-from tilewright.summary import facts
+from tilewright.summary import summary
 
 PAGE = RESULTS / "trained.md"
 TITLE = "Trained models"
@@ -82,7 +83,7 @@ def measured(path: Path, scheme: str) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compiled = compile_model(proto, "base", scheme=scheme, strategy="naive", cache=False, shapes=shapes_of(proto, path))
-    found = facts(compiled)
+    found = summary(compiled)
     imported = compiled.imported
     weighed = imported.float_model or imported.model
     given = sum(value.size for value in weighed.constants.values()) if weighed else 1
@@ -98,11 +99,11 @@ def measured(path: Path, scheme: str) -> list[str]:
         if not why and any(row.differ for row in rows):
             first = unexplained(compiled, inputs) if compiled.imported.inexact else rows[0]
             why = "as told" if first is None else f"NOT TOLD: {first}"
-    macs = found["MACs"]
+    macs = found.macs
     return [
-        str(found["machine segments"]), str(found["operations on machine"]), str(found["nodes on CPU"]), f"{macs:,}",
-        f"{found['MACs on machine'] / macs:.1%}" if macs else "-", str(found["operations with inexact cases"]),
-        f"{found['parameter bytes'] / max(given, 1):.2f}",
+        str(found.machine_segments), str(found.operations_on_machine), str(found.nodes_on_cpu), f"{macs:,}",
+        f"{found.macs_on_machine / macs:.1%}" if macs else "-", str(found.operations_with_inexact_cases),
+        f"{found.parameter_bytes / max(given, 1):.2f}",
         f"{differ} of {elements} differ, by at most {greatest:.3g}, {why}" if differ else "equal",
     ]  # fmt: skip
 

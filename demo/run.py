@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.driver import Compiled
+from compiler.quantise.arrays import read_arrays
 from hw.delivery.files import arrange
 from hw.delivery.style import Style
 from isa.config import MachineConfig, load_config
@@ -32,16 +33,19 @@ from sim.rtl.build import core_verilog
 from sim.runtime.engine import make_engine
 from sim.runtime.parts import session
 from sim.runtime.run import Run
-from tilewright.api import Result, array_macs, compile_model, read_arrays, run_program
-from tilewright.commands.report import PAGE_FILE, TRACE_FILE
 from tilewright.commands.verilog import CONFIG_FILE, VERILOG_FILE
+from tilewright.compiling import compile_model
 from tilewright.exits import Exit
 from tilewright.interrupts import catch_interrupts, leave
 from tilewright.layers import compare_layers
 from tilewright.options import write_file
+from tilewright.processors import processor_of
 from tilewright.profile.activity import Timing
-from tilewright.profile.timeline import timeline
-from tilewright.report.page import page
+from tilewright.profile.timeline import TRACE_FILE, timeline
+from tilewright.profile.whole import whole_time
+from tilewright.report.page import PAGE_FILE, page
+from tilewright.running import Result, run_program
+from tilewright.summary import array_macs
 
 FOLDER = Path(__file__).parent
 MODEL, CALIBRATION, TEST = (FOLDER / name for name in ("digits.onnx", "digits_calibration.npz", "digits_test.npz"))
@@ -76,9 +80,10 @@ def demo(out: Path, config: MachineConfig, images: int) -> int:
     with stage("Run it on the RTL (the first time, Verilator builds the simulator: about a minute)"):
         result = run_program(program, {"image": held_out[:1]}, "rtl", trace=True)
         show_measured(compiled, result)
-        timing = Timing("RTL", result.measured.cycles, result.measured.trace)
-        write_file(out / TRACE_FILE, json.dumps(timeline(program, timing)).encode())
-        write_file(out / PAGE_FILE, page(program, timing, "digits").encode())
+        timing = Timing("RTL", result.measured.counted_cycles, result.measured.trace, result.measured.steps)
+        whole = whole_time(program, timing.steps, processor_of(None, config), timing.source)
+        write_file(out / TRACE_FILE, json.dumps(timeline(program, timing, whole)).encode())
+        write_file(out / PAGE_FILE, page(program, timing, whole, "digits").encode())
     with stage("Compare every tensor on the RTL with onnxruntime"):
         rows = compare_layers(compiled, {"image": held_out[:1]}, "rtl")
         differ = sum(row.differ for row in rows)
@@ -104,10 +109,10 @@ def compiled_for(config: MachineConfig, batch: int) -> Compiled:
 
 def show_measured(compiled: Compiled, result: Result) -> None:
     config, measured = compiled.program.config, result.measured
-    macs = array_macs(compiled)
+    macs, cycles = array_macs(compiled), measured.counted_cycles
     moved = (measured.read_beats + measured.write_beats) * config.axi_bytes
-    say(f"{measured.cycles} cycles for one image, {measured.cycles / config.clock_mhz:.1f} us at {config.clock_mhz} MHz")
-    say(f"{macs} multiply-accumulates: utilisation {macs / (measured.cycles * config.macs_per_cycle):.1%}, DRAM {moved} bytes")
+    say(f"{cycles} cycles for one image, {cycles / config.clock_mhz:.1f} us at {config.clock_mhz} MHz")
+    say(f"{macs} multiply-accumulates: utilisation {macs / (cycles * config.macs_per_cycle):.1%}, DRAM {moved} bytes")
 
 
 def float_answers(images: Array) -> Array:

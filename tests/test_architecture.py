@@ -42,7 +42,9 @@ LINES = 400
 
 SOURCES = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 TESTS = sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))
-PAGES = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
 
 
 def imported_modules(path: Path) -> Iterator[str]:
@@ -116,9 +118,10 @@ BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
 def test_commands_of_the_documentation_do_what_it_says(page: Path, block: str, tmp_path: Path) -> None:
     """``$`` lines are run, one after the other; what follows is what they print (``...``: anything).
 
-    The folder holds nothing but the clone's ``demo``; ``tilewright`` and ``python`` are those of the tests.
+    The folder holds nothing but the clone's ``demo`` and ``examples``; ``tilewright`` and ``python`` are those of the tests.
     """
-    (tmp_path / "demo").symlink_to(ROOT / "demo")
+    for folder in ("demo", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
         done = subprocess.run(

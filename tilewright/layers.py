@@ -15,8 +15,9 @@ from compiler.xgraph.ops import Port
 from isa.program import WHOLE_MODEL
 from sim.runtime.oracle import INTEGER
 from sim.runtime.parts import session
-from tilewright.api import Array, run_program
 from tilewright.comparison import Comparison, compare
+from tilewright.inputs import Array
+from tilewright.running import run_program
 
 
 def compare_layers(

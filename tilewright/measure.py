@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from compiler.quantise.arrays import read_arrays
 from isa.program import Program
-from tilewright.api import random_inputs, read_arrays, run_program
+from tilewright.inputs import random_inputs
 from tilewright.profile.activity import Timing, modelled
 from tilewright.progress import stage_reporter
+from tilewright.running import run_program
 
 
 def timing_of(program: Program, engine: str, source: Path | None, *, quiet: bool = False) -> Timing:
@@ -19,4 +21,4 @@ def timing_of(program: Program, engine: str, source: Path | None, *, quiet: bool
         inputs = read_arrays(source) if source else random_inputs(program)
         report("run on rtl")
         measured = run_program(program, inputs, "rtl", trace=True, progress=report).measured
-        return Timing("RTL", measured.cycles, measured.trace)
+        return Timing("RTL", measured.counted_cycles, measured.trace, measured.steps)

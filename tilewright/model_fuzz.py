@@ -41,10 +41,12 @@ from sim.random.engines import rtl_machine
 from sim.rtl.tools import MissingToolError
 from sim.runtime.engine import Engine, FunctionalEngine, RtlEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import compile_model, estimated_cycles, random_inputs
 from tilewright.comparison import Array, Comparison, compare
+from tilewright.compiling import compile_model
+from tilewright.inputs import random_inputs
 from tilewright.layers import compare_layers
 from tilewright.parameters import ManyParameters
+from tilewright.running import estimated_cycles
 
 ENGINES = ("functional", "rtl")
 SCHEMES = ("power_of_two", "free")

@@ -43,6 +43,18 @@ class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
         return name, tuple(int(part) for part in parts)
 
 
+class SizeOption(click.ParamType[tuple[int, int]]):
+    """One number, or height and width."""
+
+    name = "n or hxw"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        parts = [str(side) for side in value] if isinstance(value, tuple) else str(value).split("x")
+        if len(parts) > 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r}: expected one number, or height and width, as 224 or 480x640", param, ctx)
+        return int(parts[0]), int(parts[-1])
+
+
 class DecibelsOption(click.ParamType[float]):
     """A number, with or without its unit."""
 
@@ -56,7 +68,13 @@ class DecibelsOption(click.ParamType[float]):
 
 
 OPTIONS: tuple[Decorator, ...] = (
-    click.option("--calibrate", type=click.Path(path_type=Path), help="NPZ file of inputs, for float models."),
+    click.option(
+        "--calibrate", type=click.Path(path_type=Path),
+        help="NPZ or NumPy file of inputs, or folder of images (with Pillow), for float models.",
+    ),
+    click.option("--mean", "image_mean", type=NumbersOption(), help="Of images: taken off (pixel / 255).  [default: 0]"),
+    click.option("--std", "image_std", type=NumbersOption(), help="Of images: what is left is divided by it.  [default: 1]"),
+    click.option("--size", "image_size", type=SizeOption(), help="Of images: height and width.  [default: the model's]"),
     click.option(
         "--scheme", default="free", show_default=True,
         help="Scales of float models: free (of weights for each channel), or power_of_two (DNNVM's, one for each layer).",
@@ -112,14 +130,13 @@ def model_options() -> Decorator:
     return decorate
 
 
-def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
+def model_arguments(how: Mapping[str, Any], model: Path) -> dict[str, Any]:
     """Of ``compile_model`` and of ``imported_as``."""
     from compiler.frontend.edges import Edges
-    from compiler.quantise.arrays import read_arrays
 
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
-        "calibration": read_arrays(how["calibrate"]) if how["calibrate"] else None,
+        "calibration": _calibration(how, model),
         **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1")},
         "batch": how["batch"],
         "shapes": dict(how["shapes"]),
@@ -127,3 +144,20 @@ def model_arguments(how: Mapping[str, Any]) -> dict[str, Any]:
         "follow": how["follow"] or "usual",
         "edges": Edges(**{name: how[name] for name in edges}),
     }
+
+
+def _calibration(how: Mapping[str, Any], model: Path) -> dict[str, Any] | None:
+    from isa.errors import TilewrightError
+    from tilewright.calibration import arrays_of, float_shapes
+    from tilewright.images import Images
+
+    path = how["calibrate"]
+    of_images = {"mean": how["image_mean"], "std": how["image_std"], "size": how["image_size"]}
+    given = {name: value for name, value in of_images.items() if value is not None}
+    if given and (path is None or not path.is_dir()):
+        raise TilewrightError(f"--{next(iter(given))}: is for a folder of images, as --calibrate images/; leave it out")
+    if path is None:
+        return None
+    if path.is_dir() and how["input_layout"] != "model":
+        raise TilewrightError("--input-layout nhwc: images of a folder are made as the model takes them; leave it out")
+    return arrays_of(Images(path, **given) if path.is_dir() else path, lambda: float_shapes(model, dict(how["shapes"])))

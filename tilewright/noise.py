@@ -10,11 +10,13 @@ from dataclasses import replace
 from compiler.driver import Compiled
 from compiler.quantise.noise import Noise, noise_of_tensors
 from isa.program import WHOLE_MODEL, Program
-from tilewright.api import Array, float_and_quantised
+from tilewright.compiling import float_and_quantised
+from tilewright.inputs import Array
 from tilewright.profile.shapes import model_of
 
 KEY = "tilewright.noise"
 """Of the quantised model's metadata: decibels by layer of the program, as JSON; null where nothing changes."""
+ACCURACY = "tilewright.accuracy"
 
 
 def measure_noise(compiled: Compiled, data: Mapping[str, Array]) -> list[Noise]:
@@ -22,26 +24,36 @@ def measure_noise(compiled: Compiled, data: Mapping[str, Array]) -> list[Noise]:
     return noise_of_tensors(*float_and_quantised(compiled), {k: v for k, v in data.items() if k != "labels"})
 
 
-def with_noise(compiled: Compiled, rows: Sequence[Noise]) -> Compiled:
-    """The same with a program that tells it."""
+def with_noise(compiled: Compiled, rows: Sequence[Noise], accuracy: str = "") -> Compiled:
+    """The same with a program that tells it; ``accuracy``: what was measured with labels."""
     names, program = compiled.imported.tensor_names, compiled.program
     model = model_of(program)
     assert model is not None
     known = {row.stored: row.decibels for row in rows}
     layers = [layer.op for plan in compiled.plans for layer in plan.group.layers]
     table = {op.name: known[names[op.output].onnx] for op in layers if op.output in names and names[op.output].onnx in known}
-    entry = model.metadata_props.add()
-    entry.key, entry.value = KEY, json.dumps({name: _finite(value) for name, value in table.items()})
+    known_texts = {KEY: json.dumps({name: _finite(value) for name, value in table.items()}), ACCURACY: accuracy}
+    for key, text in known_texts.items():
+        model.metadata_props.add(key=key, value=text)
     content = model.SerializeToString()
     graphs = tuple(replace(g, model=content) if g.name == WHOLE_MODEL else g for g in program.cpu_graphs)
     return replace(compiled, program=replace(program, cpu_graphs=graphs))
 
 
+def accuracy_of(program: Program) -> str:
+    """What was measured with labels; empty: nothing was."""
+    return _told(program, ACCURACY) or ""
+
+
 def noise_of(program: Program) -> dict[str, float]:
     """Decibels by layer, if they were measured."""
-    model = model_of(program)
-    text = next((entry.value for entry in model.metadata_props if entry.key == KEY), None) if model is not None else None
+    text = _told(program, KEY)
     return {} if text is None else {name: math.inf if value is None else value for name, value in json.loads(text).items()}
+
+
+def _told(program: Program, key: str) -> str | None:
+    model = model_of(program)
+    return next((entry.value for entry in model.metadata_props if entry.key == key), None) if model is not None else None
 
 
 def noise_text(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,22 @@ def json_option() -> Decorator:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-def print_json(value: object) -> None:
-    click.echo(json.dumps(value, indent=2))
+JSON_FORMAT = 1
+"""Rises when a key changes its name or its meaning; new keys may come without."""
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """Keys are snake_case; docs/json.md has all of them."""
+    click.echo(json.dumps({"format": JSON_FORMAT, **value}, indent=2))
+
+
+def cpu_option() -> Decorator:
+    """``--cpu``: whose times the parts on the CPU take."""
+    help_text = (
+        "Processor of the parts on the CPU: cortex-a53, cortex-a72, cortex-a9, cortex-m7, vexriscv, or this (measured here).  "
+        "[default: that of the configuration's chip]"
+    )
+    return click.option("--cpu", metavar="NAME", help=help_text)
 
 
 def read_text(path: Path) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Protocol
 
 from isa.errors import TilewrightError
 from isa.program import HostTensor, Program
@@ -19,6 +20,13 @@ from tilewright.inputs import Array
 ENGINES = ("functional", "rtl", "cpu")
 
 
+class HasProgram(Protocol):
+    """What ``tilewright.compile`` and ``tilewright.load`` give."""
+
+    @property
+    def program(self) -> Program: ...
+
+
 class Session:
     """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
     on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
@@ -27,10 +35,12 @@ class Session:
     until the one before it has ended.
     """
 
-    def __init__(self, program: str | Path | Program, engine: str = "functional") -> None:
+    def __init__(self, program: str | Path | Program | HasProgram, engine: str = "functional") -> None:
         if engine not in ENGINES and not is_board(engine):
             raise TilewrightError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}, uio:DEVICE and mem:...")
-        self.program = program if isinstance(program, Program) else load_program(Path(program))
+        if isinstance(program, str | Path):
+            program = load_program(Path(program))
+        self.program = program if isinstance(program, Program) else program.program
         self.engine = engine
         self.measured = Measured()
         """Of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""

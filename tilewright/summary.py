@@ -1,134 +1,185 @@
-"""What a compilation tells about its result: the machine's part, the host's part, and why there is one."""
+"""What a compilation tells about its result: the machine's part, the host's part, why there is one, and the whole time."""
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import onnx
-
 from compiler.driver import Compiled
-from compiler.frontend.causes import first_causes
 from compiler.frontend.pipeline import FOR_ACCURACY
 from compiler.xgraph.ops import Cpu
 from isa.program import MachineStep
-from tilewright.api import array_macs, estimated_cycles
-from tilewright.host_speed import HostSpeed, host_speed
-from tilewright.noise import noise_of, noise_text
+from tilewright.causes import Cause, causes, ms_of_nodes
+from tilewright.noise import noise_of
+from tilewright.processors import Processor, processor_of
 from tilewright.profile.activity import activities, modelled
 from tilewright.profile.dataflow import dataflow
-from tilewright.profile.macs import macs_of_nodes
-from tilewright.profile.shapes import model_of, shapes_of
+from tilewright.profile.network import macs_of_nodes
+from tilewright.profile.whole import CPU, MACHINE, TRANSFER, WholeTime, whole_time
 from tilewright.report.layers import LayerRow, layer_rows
+from tilewright.why import why as why_of
 
-FLOAT_BYTES = 4
-LEFT_OUT = "groups left out by caps"
+LEFT_OUT = "groups_left_out_by_caps"
 
 
 @dataclass(frozen=True)
-class Cause:
-    """A reason, the nodes that it keeps on the CPU (the first of them itself, the others because of it), and their products."""
+class Summary:
+    """Prints as a table; ``as_dict`` is what ``--json`` prints. Times are estimates."""
 
-    reason: str
-    nodes: tuple[str, ...]
+    configuration: str
+    """Its name."""
+    configuration_hash: int
+    """The program runs on a machine of this hash only."""
+    array: str
+    """Input channels x output channels x pixels of the array."""
+    macs_per_cycle: int
+    """The array's peak."""
+    chip: str
+    """That the configuration names; empty: none."""
+    clock_mhz: int
+    """Assumed: no board has been measured."""
+    operations_on_machine: int
+    groups: int
+    """Sets of operations that run together, tile by tile."""
+    groups_left_out_by_caps: str
+    """Groups that were found and not weighed; empty: none."""
+    machine_segments: int
+    """Stretches of the run that the machine computes without the host."""
+    nodes_on_cpu: int
+    kept_in_float: str
+    """Nodes that the accuracy asked for keeps on the CPU; empty: none."""
+    operations_with_inexact_cases: int
+    """Operations that cannot follow onnxruntime's kernel in all cases."""
     macs: int
+    """Multiply-accumulates of convolutions, dense layers, products of two activations, recurrent layers, wherever they run."""
+    macs_on_machine: int
+    macs_on_cpu: int
+    instructions: int
+    instruction_bytes: int
+    parameter_bytes: int
+    """Weights and what goes with them, as they are loaded."""
+    dram_bytes: int
+    """Moved in one run."""
+    dram_for_feature_maps: int
+    """Bytes of DRAM that feature maps take, inputs and outputs included."""
+    inputs_and_outputs: str
+    """Where they lie, if a memory limit put them in WORK; empty: in regions of their own."""
+    on_chip_words_used: int
+    cycles: int
+    """Of the machine, by the cycle model."""
+    utilisation: float
+    """MACs on the machine over the cycles times the array's peak."""
+    processor: str
+    """That runs the nodes on the CPU, and how sure its times are."""
+    ms_on_machine: float
+    """The cycles at the assumed clock."""
+    ms_on_cpu: float | None
+    """None: the processor cannot run all parts."""
+    ms_of_transfers: float | None
+    ms: float | None
+    """End to end: machine, CPU and transfers, one after the other."""
+    inferences_per_second: float | None
+    no_time: str
+    """Why there is no time end to end; empty: there is."""
+    accuracy: str
+    """Of ``--validate`` with labels; empty: not asked for."""
+    seconds: Mapping[str, float]
+    """Of the compilation, by stage."""
+    time: WholeTime = dataclasses.field(repr=False)
+    causes: tuple[Cause, ...] = dataclasses.field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: all fields, ``spans`` in the order of the run, and ``causes``, what keeps nodes on the CPU."""
+        fields = (each.name for each in dataclasses.fields(self) if each.name not in ("time", "causes"))
+        plain = {name: getattr(self, name) for name in fields}
+        return {
+            **plain, "seconds": dict(self.seconds), "spans": [asdict(span) for span in self.time.spans],
+            "causes": [cause_row(cause) for cause in self.causes],
+        }  # fmt: skip
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Labels and values as they are printed."""
+        found = [
+            (label(each.name), _text(each.name, value))
+            for each in dataclasses.fields(self)
+            if each.name not in ("time", "causes", "configuration_hash", "ms", "inferences_per_second", "no_time")
+            and (value := getattr(self, each.name)) not in ("", None)
+        ]
+        return [*found, ("end to end", self.time.told)]
 
     def __str__(self) -> str:
-        count = f"{len(self.nodes)} node{'s' if len(self.nodes) > 1 else ''}"
-        return f"{count}, {self.macs:,} MACs ({self.nodes[0]}): {self.reason}"
+        return "\n".join([*(f"{name:24} {value}" for name, value in self.rows()), *(f"on the CPU: {c}" for c in self.causes)])
 
 
-def causes(compiled: Compiled) -> list[Cause]:
-    """What costs most first; nodes that are on the CPU because of others count as theirs."""
-    imported = compiled.imported
-    assert imported.model is not None
-    macs = macs_of_nodes(compiled.program)
-    members: dict[str, list[str]] = {}
-    for node, cause in first_causes(imported.model, imported.reasons).items():
-        reason = imported.reasons[cause]
-        members.setdefault(reason, []).insert(0 if node == cause else len(members.get(reason, ())), node)
-    rows = [Cause(reason, tuple(nodes), sum(macs.get(node, 0) for node in nodes)) for reason, nodes in members.items()]
-    return sorted(rows, key=lambda row: (-row.macs, -len(row.nodes)))
+def label(key: str) -> str:
+    """``macs_on_cpu``: ``MACs on CPU``."""
+    words = {"macs": "MACs", "dram": "DRAM", "cpu": "CPU", "mhz": "MHz"}
+    return " ".join(words.get(word, word) for word in key.split("_"))
 
 
-def host_seconds(compiled: Compiled, speed: HostSpeed) -> tuple[float, float]:
-    """Of the parts on the CPU, and of the copies between the host's tensors and the machine's buffers, by what they move."""
-    program = compiled.program
-    model = model_of(program)
-    parts = [step for step in compiled.steps if isinstance(step, Cpu)]
-    if model is None:
-        return 0.0, 0.0
-    macs = macs_of_nodes(program)
-    by_name = {node.name: node for node in model.graph.node}
-    nodes = {part.name: [by_name[name] for name in part.reasons if name in by_name] for part in parts}
-    asked = (name for found in nodes.values() for node in found for name in (*node.input, *node.output) if name)
-    shapes = shapes_of(program, model, asked) if parts else {}
-    sizes = {name: math.prod(shape) * FLOAT_BYTES for name, shape in shapes.items()}
-    computing = sum(
-        speed.seconds(len(found), sum(macs.get(node.name, 0) for node in found), sum(_moved(node, sizes) for node in found))
-        for found in nodes.values()
-    )
-    return computing, sum(buffer.nbytes for buffer in program.buffers) / speed.copied_bytes_per_second
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {seconds:.2f}" for name, seconds in value.items())
+    if key == "clock_mhz":
+        return f"{value}, not measured"
+    if key == "cycles":
+        return f"{value:,} by the cycle model"
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def kept_in_float(compiled: Compiled, speed: HostSpeed) -> str:
-    """Nodes that the accuracy asked for keeps on the CPU, and what they take there; empty: none."""
-    model = model_of(compiled.program)
-    names = [name for name, reason in compiled.imported.reasons.items() if reason == FOR_ACCURACY]
-    if model is None or not names:
-        return ""
-    macs, nodes = macs_of_nodes(compiled.program), [node for node in model.graph.node if node.name in names]
-    shapes = shapes_of(compiled.program, model, (name for node in nodes for name in (*node.input, *node.output) if name))
-    sizes = {name: math.prod(shape) * FLOAT_BYTES for name, shape in shapes.items()}
-    seconds = speed.seconds(len(nodes), sum(macs.get(name, 0) for name in names), sum(_moved(node, sizes) for node in nodes))
-    return f"{', '.join(names)}: about {1000 * seconds:.3f} ms on the CPU"
-
-
-def _moved(node: onnx.NodeProto, sizes: Mapping[str, int]) -> int:
-    return sum(sizes.get(name, 0) for name in (*node.input, *node.output))
-
-
-def facts(compiled: Compiled, speed: HostSpeed | None = None) -> dict[str, Any]:
-    """Times are estimates: the machine's by the cycle model, the host's by ``host_speed``, one after the other."""
+def summary(compiled: Compiled, processor: Processor | None = None, accuracy: str = "") -> Summary:
+    """``processor``: that of the configuration's chip, unless another is given."""
     program, plans = compiled.program, compiled.plans
-    config = program.config
-    cycles = estimated_cycles(program)
+    config, processor = program.config, processor or processor_of(None, program.config)
+    time = whole_time(program, modelled(program).steps, processor)
     macs = array_macs(compiled)
-    of_nodes = macs_of_nodes(program)
-    on_cpu = sum(of_nodes.get(name, 0) for name in compiled.imported.reasons)
-    speed = speed or host_speed()
-    computing, copying = host_seconds(compiled, speed)
-    machine_ms = cycles / config.clock_mhz / 1000
-    return {
-        "operations on machine": sum(len(plan.group.layers) for plan in plans),
-        "groups": len(plans),
-        **({LEFT_OUT: str(left)} if (left := compiled.left_out) else {}),
-        "machine segments": sum(isinstance(step, MachineStep) for step in program.run_order),
-        "nodes on CPU": sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
-        **({"kept in float": kept} if (kept := kept_in_float(compiled, speed)) else {}),
-        "operations with inexact cases": len(compiled.imported.inexact),
-        "MACs": macs + on_cpu,
-        "MACs on machine": macs,
-        "MACs on CPU": on_cpu,
-        "instructions": len(program.debug),
-        "instruction bytes": 4 * len(program.words),
-        "parameter bytes": len(program.const),
-        "DRAM bytes": sum(plan.cost.dram_bytes for plan in plans),
-        "DRAM for feature maps": program.work_bytes + program.input_bytes + program.output_bytes,
-        **({"inputs and outputs": "in WORK: a run destroys its input"} if compiled.sharing.host else {}),
-        "on-chip words used": min(max((plan.words for plan in plans), default=0), config.fm_words),
-        "estimated cycles": cycles,
-        "estimated utilisation": round(macs / (cycles * config.macs_per_cycle), 4) if cycles else 0.0,
-        "estimated ms": round(machine_ms, 3),
-        "estimated ms on CPU": round(1000 * computing, 3),
-        "estimated ms of copies": round(1000 * copying, 3),
-        "estimated ms in all": round(machine_ms + 1000 * (computing + copying), 3),
-        "seconds": {name: round(value, 3) for name, value in compiled.seconds.items()},
-    }
+    on_cpu = sum(macs_of_nodes(program).get(name, 0) for name in compiled.imported.reasons)
+    left, whole, peak = compiled.left_out, time.ms, time.cycles * config.macs_per_cycle
+    return Summary(
+        configuration=config.name, configuration_hash=config.hash, array=f"{config.ic_p} x {config.oc_p} x {config.px_p}",
+        macs_per_cycle=config.macs_per_cycle, chip=config.chip, clock_mhz=config.clock_mhz,
+        operations_on_machine=sum(len(plan.group.layers) for plan in plans), groups=len(plans),
+        groups_left_out_by_caps=str(left) if left else "",
+        machine_segments=sum(isinstance(step, MachineStep) for step in program.run_order),
+        nodes_on_cpu=sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
+        kept_in_float=kept_in_float(compiled, processor), operations_with_inexact_cases=len(compiled.imported.inexact),
+        macs=macs + on_cpu, macs_on_machine=macs, macs_on_cpu=on_cpu, instructions=len(program.debug),
+        instruction_bytes=4 * len(program.words), parameter_bytes=len(program.const),
+        dram_bytes=sum(plan.cost.dram_bytes for plan in plans),
+        dram_for_feature_maps=program.work_bytes + program.input_bytes + program.output_bytes,
+        inputs_and_outputs="in WORK: a run destroys its input" if compiled.sharing.host else "",
+        on_chip_words_used=min(max((plan.words for plan in plans), default=0), config.fm_words),
+        cycles=time.cycles, utilisation=round(macs / peak, 4) if peak else 0.0, processor=processor.described,
+        ms_on_machine=round(time.ms_of(MACHINE) or 0.0, 6), ms_on_cpu=_rounded(time.ms_of(CPU)),
+        ms_of_transfers=_rounded(time.ms_of(TRANSFER)), ms=_rounded(whole),
+        inferences_per_second=_rounded(time.inferences_per_second), no_time=time.trouble, accuracy=accuracy,
+        seconds={name: round(value, 3) for name, value in compiled.seconds.items()},
+        time=time, causes=tuple(causes(compiled, processor)),
+    )  # fmt: skip
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def array_macs(compiled: Compiled) -> int:
+    """Products of the model's layers on the machine; those that only the compiler added count not."""
+    macs, origins = macs_of_nodes(compiled.program), compiled.imported.origins
+    layers = (layer.op.name for plan in compiled.plans for layer in plan.group.layers)
+    return sum(macs.get(name, 0) for name in {origins.get(name, name) for name in layers})
+
+
+def kept_in_float(compiled: Compiled, processor: Processor) -> str:
+    """Nodes that the accuracy asked for keeps on the CPU, and what they take there; empty: none."""
+    names = [name for name, reason in compiled.imported.reasons.items() if reason == FOR_ACCURACY]
+    if not names:
+        return ""
+    ms = ms_of_nodes(compiled.program, names, processor)
+    return f"{', '.join(names)}: " + ("no processor to run them" if ms is None else f"about {ms:.3f} ms on the CPU")
 
 
 def layers_of(compiled: Compiled) -> list[LayerRow]:
@@ -138,48 +189,53 @@ def layers_of(compiled: Compiled) -> list[LayerRow]:
     return layer_rows(items, dataflow(program.config, items), macs_of_nodes(program))
 
 
+def cause_row(cause: Cause) -> dict[str, Any]:
+    """One cause for JSON."""
+    return {**asdict(cause), "why": cause.why.so, "remedy": cause.why.remedy}
+
+
 def details(compiled: Compiled) -> dict[str, Any]:
-    """What ``--verbose`` adds, for scripts."""
+    """What ``--verbose`` adds, for scripts: ``plans`` with the search's estimates, ``layers`` with the cycle model's cycles."""
     return {
         "plans": [
             {"group": plan.group.name, "passes": plan.over_channels, "tiles": plan.count // plan.over_channels,
-             "steps": plan.steps, "cycles": plan.cost.cycles,
-             "DRAM bytes": plan.cost.dram_bytes, "operations": [layer.op.name for layer in plan.group.layers]}
+             "steps": plan.steps, "search_cycles": plan.cost.cycles,
+             "dram_bytes": plan.cost.dram_bytes, "operations": [layer.op.name for layer in plan.group.layers]}
             for plan in compiled.plans
         ],
-        "left out by caps": asdict(compiled.left_out),
-        "inexact": dict(compiled.imported.inexact),
-        "causes": [{"reason": row.reason, "nodes": list(row.nodes), "MACs": row.macs} for row in causes(compiled)],
-        "on the CPU": dict(compiled.imported.reasons),
+        "left_out_by_caps": asdict(compiled.left_out),
+        "inexact": [{"operation": name, "cases": cases} for name, cases in compiled.imported.inexact.items()],
         "layers": layer_table(compiled),
     }  # fmt: skip
 
 
 def layer_table(compiled: Compiled) -> list[dict[str, Any]]:
-    """A row for each layer on the machine and each node on the CPU, with the same columns."""
+    """A row for each layer on the machine and each node on the CPU, with the same columns, ``COLUMNS``."""
     program = compiled.program
     peak, noise, macs = program.config.macs_per_cycle, noise_of(program), macs_of_nodes(program)
-    rows = [
-        {"layer": row.name, "where": row.unit.name, "group": row.group, "cycles": row.cycles, "MACs": row.macs,
-         "utilisation": round(row.utilisation(peak), 4), "DRAM bytes read": row.read, "DRAM bytes written": row.written,
-         "signal to noise": noise_text(noise[row.name]) if row.name in noise else "", "reason": ""}
+    rows: list[dict[str, Any]] = [
+        {"layer": row.name, "where": row.unit.name, "group": row.group, "work_cycles": row.work,
+         "wait_cycles": row.waits.total(), "macs": row.macs, "utilisation": round(row.utilisation(peak), 4),
+         "dram_bytes_read": row.read, "dram_bytes_written": row.written, "signal_to_noise_db": noise.get(row.name)}
         for row in layers_of(compiled)
     ]  # fmt: skip
-    blank = dict.fromkeys(("group", "cycles", "utilisation", "DRAM bytes read", "DRAM bytes written", "signal to noise"), "")
-    return rows + [
-        {"layer": name, "where": "CPU", **blank, "MACs": macs.get(name, 0), "reason": reason}
+    rows += [
+        {"layer": name, "where": "CPU", "macs": macs.get(name, 0), "reason": str(why_of(reason))}
         for name, reason in compiled.imported.reasons.items()
     ]
+    return [{column: row.get(column) for column in COLUMNS} for row in rows]
+
+
+COLUMNS = (
+    "layer", "where", "group", "work_cycles", "wait_cycles", "macs", "utilisation", "dram_bytes_read", "dram_bytes_written",
+    "signal_to_noise_db", "reason",
+)  # fmt: skip
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """With a line of column names."""
-    columns = (
-        "layer", "where", "group", "cycles", "MACs", "utilisation", "DRAM bytes read", "DRAM bytes written", "signal to noise",
-        "reason",
-    )  # fmt: skip
+    """With a line of column names; what is not known is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

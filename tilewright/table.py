@@ -19,7 +19,7 @@ from compiler.search.database import open_database
 from compiler.search.progress import Progress
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from tilewright.api import imported_as
+from tilewright.compiling import imported_as
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Built:
 def online_table(
     model: Path | str | onnx.ModelProto, config: MachineConfig, *, progress: Progress | None = None, **how: Any
 ) -> Built:  # fmt: skip
-    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.api.imported_as``."""
+    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.compiling.imported_as``."""
     told = progress or (lambda doing: None)
     told("import")
     imported = imported_as(model, progress=progress, **how)

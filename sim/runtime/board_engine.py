@@ -126,7 +126,9 @@ class BoardEngine:
 
     def _count(self, measured: Measured) -> None:
         low = self._board.read(Register.CYCLES_LO)
-        measured.cycles += low | self._board.read(Register.CYCLES_HI) << 32
+        taken = low | self._board.read(Register.CYCLES_HI) << 32
+        measured.cycles = (measured.cycles or 0) + taken
+        measured.steps.append(taken)
         measured.read_beats += self._board.read(Register.READ_BEATS)
         measured.write_beats += self._board.read(Register.WRITE_BEATS)
         for unit in built_units(self._config):

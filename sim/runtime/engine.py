@@ -23,12 +23,21 @@ CycleProgress = Callable[[int], None]
 class Measured:
     """What an engine counted; cycles only where there are any."""
 
-    cycles: int = 0
+    cycles: int | None = None
+    """None: the engine knows none."""
+    steps: list[int] = field(default_factory=list)
+    """Cycles of each machine step."""
     read_beats: int = 0
     write_beats: int = 0
     counters: dict[Unit, dict[Counter, int]] = field(default_factory=dict)
     trace: list[TraceEvent] = field(default_factory=list)
     """Word offsets count from the first word of the program file, cycles from the first step's start."""
+
+    @property
+    def counted_cycles(self) -> int:
+        """Of an engine that counts them."""
+        assert self.cycles is not None, "this engine knows no cycles"
+        return self.cycles
 
 
 class Engine(Protocol):
@@ -60,16 +69,17 @@ class RtlEngine:
         self.trace, self.stalls_seed, self.progress, self.dram = trace, stalls_seed, progress, dram
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
-        report = self.progress
+        report, before = self.progress, measured.cycles or 0
         result = self.machine.run(
             words, image.memory, image.bases, limits=image.limits, trace=self.trace, stalls_seed=self.stalls_seed,
-            progress=None if report is None else lambda cycles: report(measured.cycles + cycles), dram=self.dram,
+            progress=None if report is None else lambda cycles: report(before + cycles), dram=self.dram,
         )  # fmt: skip
         image.memory[:] = result.memory
         for event in result.trace:
-            finish = None if event.finish is None else event.finish + measured.cycles
-            measured.trace.append(TraceEvent(event.unit, event.pc + first_word, event.start + measured.cycles, finish))
-        measured.cycles += result.cycles
+            finish = None if event.finish is None else event.finish + before
+            measured.trace.append(TraceEvent(event.unit, event.pc + first_word, event.start + before, finish))
+        measured.cycles = before + result.cycles
+        measured.steps.append(result.cycles)
         measured.read_beats += result.read_beats
         measured.write_beats += result.write_beats
         for unit, counters in result.counters.items():

@@ -17,7 +17,7 @@ from sim.rtl.program_bench import run_program_bench
 from sim.rtl.scenario import Scenario
 from tests.e2e.network_runs import compiled
 from tests.e2e.trained import trained
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 SHORT = ("digits", "resnet8_int8_qdq", "vww_mobilenet_int8_qdq", "kws_dscnn_int8_qdq")
 LONG = ("squeezenet", "mobilenet_v2", "googlenet", "resnet50")

@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from compiler.quantise.arrays import read_arrays
 from driver.sources import driver_files
 from isa.config import preset
 from isa.program import Program
 from sim.rtl.board import BOARD_HEADER
 from tests.e2e.network_runs import compiled
-from tilewright.api import read_arrays
 
 HERE = Path(__file__).parent / "c"
 DEMO = Path(__file__).parents[2] / "demo"

@@ -27,7 +27,7 @@ from tests.driver.building import NANO, WARNINGS, build, digits, run
 from tests.e2e.network_runs import compiled
 from tests.e2e.trained import trained
 from tests.tools import INCLUDES, needs_onnxruntime_header
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 OPTIONS = [option for place in INCLUDES for option in ("-isystem", str(place))]
 

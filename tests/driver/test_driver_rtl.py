@@ -27,7 +27,7 @@ from tests.driver.building import DEMO, HERE, NANO, build, digits, run
 from tests.driver.recording import recorded
 from tests.e2e.light import LIGHT
 from tests.e2e.network_runs import compiled
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 Arrays = dict[str, NDArray[Any]]
 WAYS = ["irq", "double", "poll", "place"]

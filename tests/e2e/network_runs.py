@@ -16,8 +16,9 @@ from compiler.quantise.statistics import CalibrationWarning
 from isa.program import Program
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run, run_on_cpu
-from tilewright.api import compile_model, random_inputs
 from tilewright.comparison import compare
+from tilewright.compiling import compile_model
+from tilewright.inputs import random_inputs
 
 Array = NDArray[Any]
 

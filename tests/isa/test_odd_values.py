@@ -16,7 +16,7 @@ from isa.host_table import host_table
 from isa.program import HostTensor, Program
 from sim.runtime.run import check_inputs
 from tests.compiler.frontend.quantised_models import model, node, weights
-from tilewright.api import read_groups
+from tilewright.compiling import read_groups
 
 DEEP = "[" * 100_000
 LONG = "9" * 5_000

@@ -73,3 +73,17 @@ def work_beside_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     write_small_files(folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+
+
+def pictures(folder: Path, *sizes: tuple[int, int]) -> Path:
+    """PNG files whose middle is white and whose margin is black."""
+    from PIL import Image
+
+    folder.mkdir()
+    for number, (height, width) in enumerate(sizes):
+        pixels = np.zeros((height, width, 3), np.uint8)
+        side = min(height, width)
+        top, left = (height - side) // 2, (width - side) // 2
+        pixels[top : top + side, left : left + side] = (255, 0, 51)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return folder

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from isa.errors import TilewrightError
-from tilewright.api import compile_model, random_inputs
 from tilewright.checking import check
 from tilewright.cli import main
 from tilewright.comparison import compare
+from tilewright.compiling import compile_model
 from tilewright.exits import Exit
+from tilewright.inputs import random_inputs
 
 
 def quantised_model() -> onnx.ModelProto:

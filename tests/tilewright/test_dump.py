@@ -13,8 +13,8 @@ from compiler.xgraph.printer import print_graph
 from compiler.xgraph.stored import read_graph
 from isa.program_file import load_program
 from tests.tilewright.small_models import float_model, images, write_small_files
-from tilewright.api import compile_model
 from tilewright.cli import main
+from tilewright.compiling import compile_model
 from tilewright.dump import Dump
 from tilewright.exits import Exit
 

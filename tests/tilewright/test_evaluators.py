@@ -8,13 +8,14 @@ import pytest
 
 from compiler.planning.objective import CYCLES
 from compiler.programs.timing import program_cycles
+from compiler.quantise.arrays import read_arrays
 from compiler.search.cost import Evaluator
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
 from isa.config import preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check
-from tilewright.api import compile_model, read_arrays
+from tilewright.compiling import compile_model
 from tilewright.evaluators import EVALUATORS, measure_of
 
 NANO = preset("nano")

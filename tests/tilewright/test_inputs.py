@@ -17,11 +17,13 @@ from compiler.frontend.idle import NothingOnMachine
 from isa.errors import TilewrightError
 from isa.program import Program
 from tests.tilewright.small_models import float_model
-from tilewright.api import compile_model, random_inputs, run_program
 from tilewright.cli import main
 from tilewright.comparison import compare
+from tilewright.compiling import compile_model
 from tilewright.exits import Exit
-from tilewright.profile.macs import macs_of_nodes
+from tilewright.inputs import random_inputs
+from tilewright.profile.network import macs_of_nodes
+from tilewright.running import run_program
 
 RNG = np.random.default_rng(3)
 KINDS = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "bool": TensorProto.BOOL, "int64": TensorProto.INT64}

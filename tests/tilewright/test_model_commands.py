@@ -13,7 +13,7 @@ import pytest
 
 from compiler.frontend.session import run as run_onnx
 from isa.program_file import load_program
-from tests.tilewright.small_models import float_model, images, odd_model, write_small_files
+from tests.tilewright.small_models import float_model, images, odd_model, pictures, write_small_files
 from tilewright.cli import main
 from tilewright.exits import Exit
 
@@ -52,8 +52,8 @@ def test_compile_prints_a_summary_and_writes_a_program(folder: Path, capsys: pyt
     assert (code, err) == (0, "")
     facts = dict(line.split(None, 1) for line in out.splitlines() if line.startswith(("MACs  ", "instructions", "groups")))
     assert facts["MACs"].strip() == f"{5 * 3 * 9 * 36:,}"
-    assert "node on the CPU: softmax: no unit of the machine computes Softmax" in out
-    assert "on the CPU: 2 nodes, 0 MACs (softmax): no unit of the machine computes Softmax" in out
+    assert "node on the CPU: softmax: no unit computes it (" in out
+    assert "on the CPU: Softmax softmax: no unit computes it. Costs no processor to run it, and a transfer" in out
     assert out.count("\ngroup ") == int(facts["groups"])
     program = load_program(folder / "model.elf")
     assert len(program.debug) == int(facts["instructions"])
@@ -65,7 +65,7 @@ def test_compile_into_little_memory(folder: Path, capsys: pytest.CaptureFixture[
     for name, memory, needed, input_bytes in (("plain.elf", "1K", 384, 128), ("small.elf", "383", 320, 0)):
         code, out, _ = run(capsys, *COMPILE[:-1], name, "--strategy", "naive", "--memory", memory, "--json")
         facts = json.loads(out)
-        assert (code, facts["DRAM for feature maps"], "inputs and outputs" in facts) == (0, needed, input_bytes == 0)
+        assert (code, facts["dram_for_feature_maps"], facts["inputs_and_outputs"] != "") == (0, needed, input_bytes == 0)
         assert load_program(Path(name)).input_bytes == input_bytes
         assert run(capsys, "run", name, "--input", "image.npz", "-o", "out.npz")[0] == 0
         answers.append(np.load("out.npz")["answer"])
@@ -98,14 +98,14 @@ def test_signal_to_noise_of_each_layer(folder: Path, capsys: pytest.CaptureFixtu
     rows = [line for line in out.splitlines() if line.startswith("signal to noise: ")]
     assert (code, err, [row.split(": ")[1] for row in rows]) == (0, "", ["relu", "pool"])
     assert all(20 < float(row.split(": ")[2].removesuffix(" dB")) < 60 for row in rows)
-    told = json.loads(run(capsys, *COMPILE, "--json", "--validate", "calibration.npz")[1])["noise"]
-    assert [f"signal to noise: {row['layer']}: {row['signal to noise']} dB" for row in told] == rows
+    told = json.loads(run(capsys, *COMPILE, "--json", "--validate", "calibration.npz")[1])["signal_to_noise"]
+    assert [f"signal to noise: {row['layer']}: {row['decibels']:.1f} dB" for row in told] == rows
     assert run(capsys, "report", "model.elf", "-o", "report")[0] == 0
     page = Path("report/report.html").read_text()
     assert "signal to noise, dB" in page
     bars = re.findall(r'<rect [^>]*class="noise"[^>]*><title>([^<]*)</title>', page)
-    assert [bar.split(": ")[1] for bar in bars] == [f"{row['signal to noise']} dB" for row in told]
-    assert all(f"<td>{row['signal to noise']}</td>" in page for row in told)
+    assert [bar.split(": ")[1] for bar in bars] == [f"{row['decibels']:.1f} dB" for row in told]
+    assert all(f"<td>{row['decibels']:.1f}</td>" in page for row in told)
 
 
 def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +123,7 @@ def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest
 def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By a name of the float model; of a quantised one they stay on the CPU as they are."""
     facts = json.loads(run(capsys, *COMPILE, "--json", "--keep-float", "con?")[1])
-    assert (facts["MACs on machine"], facts["MACs on CPU"]) == (0, facts["MACs"])
+    assert (facts["macs_on_machine"], facts["macs_on_cpu"]) == (0, facts["macs"])
     assert run(capsys, *CHECK, "--keep-float", "con?")[1].endswith("answer: equal\n")
     assert run(capsys, *COMPILE, "--save-onnx", "quantised.onnx")[0] == 0
     out = run(capsys, "compile", "quantised.onnx", "--config", "nano", "-o", "m.elf", "--keep-float", "pool", "-v")[1]
@@ -197,15 +197,34 @@ def test_ops_prints_the_constraints(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Conv (ai.onnx, machine)\n" in out
     assert out.splitlines()[-1] == "Every operator that is not listed runs on the CPU, in onnxruntime."
     code, out, _ = run(capsys, "ops", "maxpool", "--json")
-    (row,) = json.loads(out)
+    (row,) = json.loads(out)["operators"]
     assert row["operator"] == "MaxPool"
     assert "Only the maxima are asked for, not their places." in row["conditions"]
     assert run(capsys, "ops", "--markdown")[1].startswith("| operator |")
-    complaint = (
-        "tilewright: operator 'Softmax': runs on the CPU, in onnxruntime, or is unknown; "
-        "`tilewright ops` lists those that the machine knows\n"
-    )
-    assert run(capsys, "ops", "Softmax") == (2, "", complaint)
+    assert run(capsys, "ops", "softmax") == (0, "Softmax: CPU, by onnxruntime, because no unit computes it\n", "")
+    assert run(capsys, "ops", "Conv", "Softmax")[1].startswith("Softmax: CPU, ")
+    complaint = "tilewright: operator 'Sofmax': unknown, did you mean 'Softmax'?\n"
+    assert run(capsys, "ops", "Sofmax") == (2, "", complaint)
+    assert run(capsys, "ops", "--markdown", "Conv")[0] == 2
+
+
+def test_names_that_are_nearly_right(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "tilewright: No such command 'complie', did you mean 'compile'? See tilewright --help\n"
+    assert run(capsys, "complie") == (2, "", said)
+    assert "did you mean 'list'?" in run(capsys, "config", "lst")[2]
+    assert "No such command 'xyzzy'; known are asm, " in run(capsys, "xyzzy")[2]
+
+
+def test_calibration_from_files_and_folders(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same numbers give the same program, whatever holds them."""
+    np.save("pixels.npy", np.load("calibration.npz")["image"])
+    assert run(capsys, *COMPILE, "--strategy", "naive")[0] == 0
+    first = Path("model.elf").read_bytes()
+    how = ("compile", "model.onnx", "--config", "nano", "--strategy", "naive", "-o", "model.elf")
+    assert run(capsys, *how, "--calibrate", "pixels.npy")[0] == 0
+    assert Path("model.elf").read_bytes() == first
+    pictures(Path("images"), (6, 6), (9, 12))
+    assert run(capsys, *how, "--calibrate", "images", "--mean", "0.5,0.5,0.5", "--std", "0.25", "--size", "6x6")[0] == 0
 
 
 @pytest.mark.parametrize("words", [COMPILE[:-1], ("run", "ELF", "--input", "image.npz", "-o"), ("trace", "ELF", "-o")])
@@ -215,7 +234,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_any_work(
     def worked(*_: object, **__: object) -> None:
         pytest.fail("work was done")
 
-    for name in ("tilewright.measure.timing_of", "tilewright.api.compile_model", "tilewright.api.run_program"):
+    for name in ("tilewright.measure.timing_of", "tilewright.compiling.compile_model", "tilewright.running.run_program"):
         monkeypatch.setattr(name, worked)
     given = [str(compiled / "model.elf") if word == "ELF" else word for word in words]
     assert run(capsys, *given, ".") == (2, "", "tilewright: . cannot be written: it is a folder\n")
@@ -239,6 +258,10 @@ BAD = {
     "too little memory": ([*COMPILE, "--memory", "100"], "memory 100: the least DRAM found for the feature maps is"),
     "too little for these groups": ([*COMPILE, "--strategy", "naive", "--memory", "100"], "memory 100: the least DRAM found"),
     "memory and a strategy": ([*COMPILE, "--objective", "memory", "--strategy", "naive"], "expected strategy best"),
+    "processor": ([*COMPILE, "--cpu", "cortex-a54"], "processor 'cortex-a54': unknown, did you mean 'cortex-a53'"),
+    "mean without images": ([*COMPILE, "--mean", "0.5"], "--mean: is for a folder of images"),
+    "no image": ([*COMPILE[:-3], "empty", "-o", "x.elf"], "images empty: no image in it"),
+    "size": ([*COMPILE, "--size", "6x"], "'6x': expected one number, or height and width"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
     "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
     "groups and a strategy": ([*COMPILE, "--groups", "own.json", "--strategy", "dnnvm"], "strategy 'dnnvm' has none to choose"),
@@ -278,6 +301,7 @@ def test_bad_input_gets_one_line_exit_code_2_and_leaves_no_file(
     np.savez("other.npz", picture=images(1))
     np.savez("wide.npz", image=np.zeros((1, 3, 7, 7), np.float32))
     np.savez("double.npz", image=images(1).astype(np.float64))
+    Path("empty").mkdir()
     before = sorted(os.listdir())
     code, out, err = run(capsys, *(str(compiled / "model.elf") if word == "ELF" else word for word in arguments))
     assert (code, out) == (Exit.BAD_INPUT, "")

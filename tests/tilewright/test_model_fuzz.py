@@ -24,9 +24,9 @@ from isa.config import MachineConfig, config_from_dict, load_config, preset
 from sim.random.configs import any_config
 from sim.runtime.parts import session
 from tilewright import model_fuzz
-from tilewright.api import random_inputs
 from tilewright.cli import main
 from tilewright.comparison import Comparison
+from tilewright.inputs import random_inputs
 from tilewright.layers import compare_layers
 from tilewright.model_fuzz import Case, ModelFuzzReport, random_case, run_model_fuzz, shrunk, unexplained, wrong_with
 

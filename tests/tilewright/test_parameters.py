@@ -11,7 +11,7 @@ import pytest
 from compiler.driver import Compiled
 from compiler.quantise.statistics import CalibrationWarning
 from tests.compiler.frontend.quantised_models import model, node, weights
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 from tilewright.parameters import ManyParameters
 from tilewright.summary import facts
 

@@ -18,13 +18,16 @@ from isa.program import Program
 from isa.program_file import save_program
 from sim.rtl.machine import TraceEvent
 from tests.tilewright.small_models import float_model, images
-from tilewright.api import array_macs, compile_model
 from tilewright.cli import main
+from tilewright.compiling import compile_model
+from tilewright.processors import PROCESSORS
 from tilewright.profile.activity import INSIDE, ISSUE, MOVES, Timing, activities, modelled
 from tilewright.profile.dataflow import dataflow
-from tilewright.profile.macs import macs_of_nodes
+from tilewright.profile.network import macs_of_nodes
 from tilewright.profile.rates import buckets, rate
 from tilewright.profile.timeline import timeline, visible
+from tilewright.profile.whole import whole_time
+from tilewright.summary import array_macs
 
 NANO = preset("nano")
 COPY = """START config=CONFIG
@@ -41,6 +44,7 @@ BY_HAND = Timing(
     "by hand",
     160,
     [TraceEvent(Unit.LOAD, LOAD, 30, 130), TraceEvent(Unit.SAVE, SAVE, 135, 150), TraceEvent(Unit.LOAD, LOADP, 40, 140)],
+    [160],
 )
 
 
@@ -114,12 +118,15 @@ def test_rate_spreads_amounts_evenly() -> None:
 
 def test_timeline_has_a_track_for_each_unit_arrows_and_counters(compiled: Compiled) -> None:
     timing = modelled(compiled.program)
-    document = timeline(compiled.program, timing)
+    document = timeline(compiled.program, timing, whole_time(compiled.program, timing.steps, PROCESSORS["cortex-a53"]))
     events = document["traceEvents"]
     assert document["otherData"]["cycles"] == timing.cycles
-    slices = [event for event in events if event["ph"] == "X"]
+    host = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
+    assert [event["cat"] for event in host] == ["cpu", "transfer", "transfer", "cpu"]
+    slices = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
+    assert min(event["ts"] for event in slices) >= host[1]["ts"] + host[1]["dur"] - 1, "it waits for its inputs"
     assert len(slices) == len(compiled.program.debug)
-    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == 1}
     assert list(tracks.values()) == [unit.name for unit in Unit]
     for track in tracks:
         mine = [(s["ts"], s["ts"] + s["dur"]) for s in slices if s["tid"] == track]
@@ -134,9 +141,9 @@ def test_timeline_has_a_track_for_each_unit_arrows_and_counters(compiled: Compil
 
 def test_counters_add_up_to_the_bytes(compiled: Compiled) -> None:
     timing = modelled(compiled.program)
-    counters = [
-        e for e in timeline(compiled.program, timing)["traceEvents"] if e["ph"] == "C" and e["name"] == "DRAM bytes per cycle"
-    ]
+    whole = whole_time(compiled.program, timing.steps, PROCESSORS["vexriscv"])
+    events = timeline(compiled.program, timing, whole)["traceEvents"]
+    counters = [e for e in events if e["ph"] == "C" and e["name"] == "DRAM bytes per cycle"]
     span = counters[1]["ts"] - counters[0]["ts"]
     items = activities(compiled.program, timing)
     assert sum(e["args"]["read"] for e in counters) * span == pytest.approx(sum(i.read for i in items), rel=0.01)
@@ -149,6 +156,7 @@ def test_trace_command(copy: Program, tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["trace", str(elf), "-o", str(out)]) == 0
     said = capsys.readouterr().out
     document = json.loads(out.read_text())
-    assert said == f"{out}: 3 instructions, {document['otherData']['cycles']} cycles (cycle model)\n"
+    told = whole_time(copy, modelled(copy).steps, PROCESSORS["vexriscv"]).told
+    assert said == f"{out}: 3 instructions, {document['otherData']['cycles']} cycles (cycle model); end to end {told}\n"
     assert main(["trace", str(elf), "-o", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["instructions"] == 3

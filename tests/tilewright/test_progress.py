@@ -25,8 +25,8 @@ from isa.program_file import save_program
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.machine import RtlMachine
 from sim.rtl.process import run_process
-from tilewright.api import cycle_progress
 from tilewright.progress import stage_reporter
+from tilewright.running import cycle_progress
 
 ROOT = Path(__file__).parents[2]
 NANO = preset("nano")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.compiler.frontend.quantised_models import model, node, weights
-from tilewright.api import compile_model
-from tilewright.profile.macs import macs_of_nodes
+from tilewright.compiling import compile_model
+from tilewright.profile.network import macs_of_nodes
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 

@@ -19,11 +19,13 @@ from isa.program import Program
 from isa.program_file import save_program
 from tests.tilewright.small_models import float_model, images
 from tests.tools import needs, path_of
-from tilewright.api import compile_model
 from tilewright.cli import main
+from tilewright.compiling import compile_model
+from tilewright.processors import PROCESSORS
 from tilewright.profile.activity import activities, modelled
 from tilewright.profile.dataflow import Resident, dataflow
-from tilewright.profile.macs import macs_of_nodes
+from tilewright.profile.network import macs_of_nodes
+from tilewright.profile.whole import whole_time
 from tilewright.report.layers import LayerRow, group_rows, layer_rows
 from tilewright.report.memory import COLUMNS, ROWS, occupancy, rectangles
 from tilewright.report.page import page
@@ -57,13 +59,18 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
+def page_of(program: Program, title: str, cpu: str = "cortex-a53") -> str:
+    timing = modelled(program)
+    return page(program, timing, whole_time(program, timing.steps, PROCESSORS[cpu]), title)
+
+
 @pytest.fixture(scope="module")
 def compiled() -> Compiled:
     return compile_model(float_model(), "nano", calibration={"image": images(8)}, strategy="naive")
 
 
 def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
-    text = page(compiled.program, modelled(compiled.program), "small <model>")
+    text = page_of(compiled.program, "small <model>")
     outline = Outline()
     outline.feed(text)
     assert outline.open == []
@@ -81,7 +88,7 @@ def test_page_is_whole_and_loads_nothing(compiled: Compiled) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compiled, tmp_path: Path) -> None:
     """Without a network; every unit that works is to be seen in its colour, on a page as light or dark as its reader likes."""
-    (tmp_path / "page.html").write_text(page(compiled.program, modelled(compiled.program), "small"))
+    (tmp_path / "page.html").write_text(page_of(compiled.program, "small"))
     shot = tmp_path / "shot.png"
     options = [
         "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--hide-scrollbars",
@@ -103,7 +110,7 @@ def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compil
 def test_the_graph_shows_every_layer_and_what_stays_on_chip(compiled: Compiled) -> None:
     fused = compile_model(float_model(), "nano", calibration={"image": images(8)}, groups=[["conv", "pool"]])
     for program, stays, areas in ((compiled.program, 0, 2), (fused.program, 1, 1)):
-        text = page(program, modelled(program), "small")
+        text = page_of(program, "small")
         graph = text[text.index('aria-label="Partitioned graph"') : text.index("<h2>Layers</h2>")]
         assert [graph.count(f'class="{kind}"') for kind in ("op", "edge stays", "edge")] == [2, stays, 1 - stays]
         assert graph.count('rx="9"') == areas
@@ -113,7 +120,7 @@ def test_the_graph_shows_every_layer_and_what_stays_on_chip(compiled: Compiled) 
 def test_a_program_that_was_assembled_has_no_graph() -> None:
     text = "START config=CONFIG\nLOADP signal=CONV count=1 buffer=TAPS\nEND\n"
     program = Program(NANO, tuple(assemble(text, config=NANO)))
-    assert "Partitioned graph" not in page(program, modelled(program), "by hand")
+    assert "Partitioned graph" not in page_of(program, "by hand")
 
 
 def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:
@@ -125,7 +132,7 @@ def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:
     assert sum(row.written for row in rows) == sum(item.written for item in items)
     assert rows[0].macs == 5 * 3 * 9 * 36
     assert all(row.cycles == row.work + row.waits.total() for row in rows)
-    assert rows[0].utilisation(NANO.macs_per_cycle) == rows[0].macs / rows[0].cycles / 16
+    assert rows[0].utilisation(NANO.macs_per_cycle) == rows[0].macs / rows[0].work / 16
     first, second = group_rows(rows)
     assert first.cycles + second.cycles == max(row.finish for row in rows)
     assert first.dram_bytes == rows[0].read + rows[0].written

@@ -15,7 +15,7 @@ from isa.program import WHOLE_MODEL, Program
 from isa.program_file import program_bytes
 from tests.sim.runtime.fake_board import FakeBoard
 from tests.tilewright.small_models import float_model, images
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 
 
 @pytest.fixture(scope="module")

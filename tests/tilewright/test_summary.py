@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from collections.abc import Iterator
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +15,24 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from compiler.driver import Compiled
+from compiler.frontend.constraints import general
+from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
+from compiler.frontend.importer import run
+from isa.config import preset
+from isa.errors import TilewrightError
 from tests.tilewright.small_models import chain_model, images, write_small_files
-from tilewright.api import compile_model
+from tilewright.causes import causes, ms_of_nodes
 from tilewright.cli import main
+from tilewright.compiling import compile_model
 from tilewright.host_speed import HostSpeed, host_speed, measured
-from tilewright.summary import as_csv, causes, details, facts, host_seconds, layer_table
+from tilewright.processors import PROCESSORS, Processor, processor_of
+from tilewright.profile.macs import macs_of
+from tilewright.profile.shapes import Shapes
+from tilewright.summary import as_csv, details, layer_table, summary
+from tilewright.why import SAYS, why
 
 SPEED = HostSpeed(1e9, 1e8, 1e-6, 1e-5, 1e7)
+MINE = Processor("mine", "made up", True, lambda: SPEED, "by hand", 1)
 
 
 @pytest.fixture(scope="module")
@@ -41,34 +55,75 @@ def compiled() -> Compiled:
 
 
 def test_products_are_the_models_and_where_they_are(compiled: Compiled) -> None:
-    told = facts(compiled, SPEED)
-    assert (told["MACs on machine"], told["MACs on CPU"], told["MACs"]) == (36 * 12, 36 * 20, 36 * 32)
-    assert told["machine segments"] == 1
-    assert told["nodes on CPU"] == len(compiled.imported.reasons)
+    told = summary(compiled, MINE)
+    assert (told.macs_on_machine, told.macs_on_cpu, told.macs) == (36 * 12, 36 * 20, 36 * 32)
+    assert told.machine_segments == 1
+    assert told.nodes_on_cpu == len(compiled.imported.reasons)
 
 
-def test_times_of_the_host_add_up_by_hand(compiled: Compiled) -> None:
-    """Quantise, dequantise, softmax, convolution: two parts; each node's float operands and results."""
-    computing, copying = host_seconds(compiled, SPEED)
+def test_the_whole_run_adds_up_by_hand(compiled: Compiled) -> None:
+    """Quantise, machine, then dequantise, softmax, convolution: each node's float operands and results; what is copied."""
+    told = summary(compiled, MINE).time
+    assert [span.kind for span in told.spans] == ["cpu", "transfer", "machine", "transfer", "cpu"]
+    first, to_machine, machine, to_host, last = told.spans
     image, a, answer = 108, 144, 180
     of_scale = 2 * 4  # scale and zero-point
-    moved = 4 * (2 * image + 2 * a + 2 * a + a + answer + 20) + 2 * of_scale
-    nodes = len(compiled.imported.reasons)
-    assert nodes == 4
-    assert computing == pytest.approx(2 * 1e-5 + nodes * 1e-6 + 36 * 20 / 1e9 + moved / 1e8)
-    assert copying == pytest.approx(sum(buffer.nbytes for buffer in compiled.program.buffers) / 1e7)
-    told = facts(compiled, SPEED)
-    whole = told["estimated ms"] + told["estimated ms on CPU"] + told["estimated ms of copies"]
-    assert told["estimated ms in all"] == pytest.approx(whole, abs=2e-3)
+    assert first.ms == pytest.approx(1000 * (1e-5 + 1e-6 + 4 * (2 * image + of_scale / 4) / 1e8))
+    moved = 4 * (2 * a + of_scale / 4 + 2 * a + a + answer + 20)
+    assert last.ms == pytest.approx(1000 * (1e-5 + 3e-6 + 36 * 20 / 1e9 + moved / 1e8))
+    assert (to_machine.bytes + to_host.bytes) == sum(buffer.nbytes for buffer in compiled.program.buffers)
+    assert to_machine.ms == pytest.approx(1000 * to_machine.bytes / 1e7)
+    assert machine.ms == pytest.approx(told.cycles / 60_000)
+    starts = [span.start_ms for span in told.spans]
+    assert starts == pytest.approx(np.cumsum([0.0, *(span.ms or 0.0 for span in told.spans[:-1])]).tolist())
+    assert told.ms == pytest.approx(sum(span.ms or 0.0 for span in told.spans))
+    assert told.inferences_per_second == pytest.approx(1000 / (told.ms or 1.0))
 
 
-def test_a_node_that_is_there_because_of_another_counts_as_its(compiled: Compiled) -> None:
-    found = {row.nodes[0]: row for row in causes(compiled)}
-    assert found["odd"].reason == "no unit of the machine computes Softmax"
+def test_a_processor_without_onnxruntime_quantises_and_no_more(compiled: Compiled) -> None:
+    """Of ``nano`` that is the processor beside it; what follows such a part has no time either."""
+    told = summary(compiled)
+    assert told.processor.startswith("vexriscv: ")
+    assert [span.ms is None for span in told.time.spans] == [False, False, False, False, True]
+    assert (told.ms, told.ms_on_cpu, told.inferences_per_second) == (None, None, None)
+    assert "Softmax, Conv) cannot run on vexriscv" in told.no_time
+    assert f"end to end               no time: {told.no_time}" in str(told)
+    assert all(summary(compiled, PROCESSORS[name]).ms is None for name in ("cortex-m7", "vexriscv"))
+
+
+def test_processors_have_sources_and_errors_and_are_found_by_chip() -> None:
+    assert all(each.source and each.error >= 1 for each in PROCESSORS.values())
+    beside = [processor_of(None, preset(name)).name for name in ("nano", "base", "zu2", "zu9")]
+    assert beside == ["vexriscv", "cortex-a53", "cortex-a53", "cortex-a53"]
+    assert processor_of(None, replace(preset("nano"), chip="")).name == "this"
+    a53, a72 = (PROCESSORS[name].speed() for name in ("cortex-a53", "cortex-a72"))
+    assert all(a <= b for a, b in zip(astuple(a53)[:2], astuple(a72)[:2], strict=True))
+    with pytest.raises(TilewrightError, match="did you mean 'cortex-a"):
+        processor_of("cortex-a35", preset("nano"))
+
+
+def test_a_cause_says_what_is_so_what_it_costs_and_what_helps(compiled: Compiled) -> None:
+    found = {row.nodes[0]: row for row in causes(compiled, MINE)}
+    assert str(found["odd"]).startswith("Softmax odd: no unit computes it. Costs 0.0")
+    assert "transfer" in str(found["odd"])
+    assert "What helps: " in str(found["odd"])
     assert any(name.endswith("DequantizeLinear") for name in found["odd"].nodes)
     assert sum(len(row.nodes) for row in found.values()) == len(compiled.imported.reasons)
     assert sum(row.macs for row in found.values()) == 36 * 20
-    assert causes(compiled)[0].macs == max(row.macs for row in found.values())
+    assert causes(compiled, MINE)[0].macs == max(row.macs for row in found.values())
+    assert found["odd"].ms == pytest.approx(sum(of_node(compiled, name) for name in found["odd"].nodes))
+
+
+def of_node(compiled: Compiled, name: str) -> float:
+    return ms_of_nodes(compiled.program, [name], MINE) or 0.0
+
+
+def test_every_condition_has_its_contrary_in_words() -> None:
+    assert run.FAMILIES
+    asked = {each.__name__ for each in (*ALWAYS, *(each for found in CONSTRAINTS.values() for each in found))}
+    assert set(SAYS) == asked
+    assert why(refusal(general.eight_bits)) == SAYS["eight_bits"]
+    assert why("no unit of the machine computes Erf").so == "no unit computes it"
 
 
 def test_tables_have_every_layer_and_every_node(compiled: Compiled) -> None:
@@ -76,8 +131,9 @@ def test_tables_have_every_layer_and_every_node(compiled: Compiled) -> None:
     assert [row["layer"] for row in rows if row["where"] != "CPU"] == [
         layer.op.name for plan in compiled.plans for layer in plan.group.layers
     ]
-    assert {row["layer"]: row["reason"] for row in rows if row["where"] == "CPU"} == compiled.imported.reasons
-    assert sum(int(row["MACs"]) for row in rows) == 36 * 32
+    on_cpu = {row["layer"]: row["reason"] for row in rows if row["where"] == "CPU"}
+    assert on_cpu == {name: str(why(reason)) for name, reason in compiled.imported.reasons.items()}
+    assert sum(int(row["macs"]) for row in rows) == 36 * 32
     told = details(compiled)
     assert json.loads(json.dumps(told)) == told
     machine = [row["layer"] for row in rows if row["where"] != "CPU"]
@@ -87,11 +143,36 @@ def test_tables_have_every_layer_and_every_node(compiled: Compiled) -> None:
 def test_the_command_writes_them(compiled: Compiled, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elf, table, model = (str(tmp_path / name) for name in ("m.elf", "layers.csv", "q.onnx"))
     Path(model).write_bytes(compiled.imported.oracle.SerializeToString())
-    assert main(["compile", model, "--config", "nano", "-o", elf, "--csv", table, "--json", "-v"]) == 0
+    assert main(["compile", model, "--config", "nano", "-o", elf, "--csv", table, "--json", "-v", "--cpu", "cortex-a72"]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert told["format"] == 1
     assert told["layers"] == layer_table(compiled)
-    assert {row["reason"] for row in told["causes"]} <= set(told["on the CPU"].values())
+    assert told["processor"].startswith("cortex-a72")
     assert Path(table).read_text() == as_csv(told["layers"])
+    assert told.keys() >= {"configuration", "chip", "clock_mhz"} | summary(compiled, MINE).as_dict().keys()
+    assert [key for key in keys(told) if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
+
+
+def keys(value: object) -> Iterator[str]:
+    """Of all objects within."""
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys(inner)
+
+
+def test_products_of_two_activations_count() -> None:
+    """As MatMul, Einsum and Attention."""
+    x = (2, 3, 4, 8)
+    nodes = {
+        "matmul": (helper.make_node("MatMul", ["a", "bt"], ["y"], "n"), 2 * 3 * 4 * 5 * 8),
+        "einsum": (helper.make_node("Einsum", ["a", "b"], ["y"], "n", equation="bhqd,bhkd->bhqk"), 2 * 3 * 4 * 5 * 8),
+        "attention": (helper.make_node("Attention", ["a", "b", "b"], ["y"], "n"), 2 * 3 * 4 * 5 * 16),
+    }
+    shapes: Shapes = {"a": x, "b": (2, 3, 5, 8), "bt": (2, 3, 8, 5), "y": (2, 3, 4, 5)}
+    assert all(macs_of(node, shapes) == macs for node, macs in nodes.values())
+    joined = helper.make_node("Attention", ["a", "b", "b"], ["y"], "n", q_num_heads=3, kv_num_heads=3)
+    assert macs_of(joined, {"a": (2, 4, 24), "b": (2, 5, 24)}) == 2 * 3 * 4 * 5 * 16
 
 
 def test_speed_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +227,7 @@ def test_what_caps_left_out_is_said_with_what_looks_at_more(
     assert said("--strategy", "optimus") == [left]
     assert said("--strategy", "naive") == []
     told = json.loads(capsys_json(capsys, "--strategy", "optimus", "--verbose"))
-    assert told["left out by caps"] == {"others": 0, "longer": 2, "most_ops": 10, "begun": 0}
+    assert told["left_out_by_caps"] == {"others": 0, "longer": 2, "most_ops": 10, "begun": 0}
 
 
 def capsys_json(capsys: pytest.CaptureFixture[str], *how: str) -> str:

@@ -10,11 +10,12 @@ import pytest
 
 from compiler.papers import as_written
 from compiler.papers.optimus.online_table import make_table
+from compiler.quantise.arrays import read_arrays
 from compiler.search.strategies import STRATEGIES
 from isa.config import preset
 from tests.tilewright.small_models import work_beside_small_files
-from tilewright.api import compile_model, read_arrays
 from tilewright.cli import main
+from tilewright.compiling import compile_model
 
 NANO = preset("nano")
 ONLINE = "optimus-online-as-written"

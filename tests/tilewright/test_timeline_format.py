@@ -16,8 +16,8 @@ from isa.instructions import Unit
 from isa.program import MachineStep, Program
 from isa.program_file import load_program, save_program
 from tests.tilewright.small_models import float_model, images
-from tilewright.api import compile_model
 from tilewright.cli import main
+from tilewright.compiling import compile_model
 from tilewright.profile.activity import activities, modelled
 
 NANO = preset("nano")

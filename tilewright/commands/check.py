@@ -46,12 +46,14 @@ def command(
       tilewright check model.onnx --per-layer
       tilewright check model.onnx --oracle float --tolerance 0.1
     """
-    from tilewright.api import compile_model, random_inputs, read_arrays
+    from compiler.quantise.arrays import read_arrays
     from tilewright.checking import READINGS, check
+    from tilewright.compiling import compile_model
+    from tilewright.inputs import random_inputs
     from tilewright.interpreter import beside_interpreter
 
     with stage_reporter(quiet=as_json) as report:
-        compiled = compile_model(model, config, strategy=strategy, progress=report, **model_arguments(how))
+        compiled = compile_model(model, config, strategy=strategy, progress=report, **model_arguments(how, model))
         inputs = read_arrays(source) if source else random_inputs(compiled.program)
         found = check(compiled, inputs, engine, oracle=oracle, per_layer=per_layer, progress=report)
         theirs = beside_interpreter(model, compiled.program, inputs)

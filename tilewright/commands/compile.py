@@ -18,6 +18,7 @@ from tilewright.options import (
     STRATEGY_HELP,
     check_output,
     config_option,
+    cpu_option,
     json_option,
     print_json,
     write_files,
@@ -47,6 +48,7 @@ from tilewright.progress import stage_reporter
     help="NPZ file of inputs: signal to noise of a float model's layers; with their classes, array `labels`, accuracy too.",
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
+@cpu_option()
 @click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: layers, and nodes on the CPU.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
@@ -58,7 +60,7 @@ def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
     order: str, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, schedule: Path | None,
     save_schedule: Path | None, table: Path | None, dump: Path | None, arena: Path | None, verbose: bool, as_json: bool,
-    **how: Any,
+    cpu: str | None, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -74,12 +76,16 @@ def command(
       tilewright compile float.onnx --calibrate pixels.npz --input-type uint8 --input-mean 127.5 --input-scale 127.5 -o u8.elf
     """
     from compiler.emit.described import schedule_text
+    from compiler.quantise.arrays import read_arrays
     from isa.program_file import program_bytes
-    from tilewright.api import compile_model, quantised_onnx, read_arrays, read_groups, validated
+    from tilewright.compiling import compile_model, quantised_onnx, read_groups, validated
     from tilewright.dump import Dump
     from tilewright.noise import measure_noise, noise_text, with_noise
+    from tilewright.processors import processor_of
     from tilewright.report.arena import picture_of
-    from tilewright.summary import LEFT_OUT, as_csv, causes, details, facts, layer_table
+    from tilewright.summary import LEFT_OUT, as_csv, details, label, layer_table
+    from tilewright.summary import summary as summary_of
+    from tilewright.why import why
 
     for path in (output, save_onnx, save_schedule, table, arena):
         if path:
@@ -88,20 +94,22 @@ def command(
     if dump:
         check_output(dump / stages.FILES[0])
     labelled = read_arrays(validate) if validate else None
+    processor = processor_of(cpu, config)
     with stage_reporter(quiet=as_json) as report:
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, progress=report,
             groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            schedule=schedule, effort=effort, evaluator=evaluator, order=order, **model_arguments(how),
+            schedule=schedule, effort=effort, evaluator=evaluator, order=order, **model_arguments(how, model),
         )  # fmt: skip
-        summary = facts(compiled)
-        noise = []
+        noise, accuracy = [], ""
         if labelled:
             report("accuracy before and after quantisation")
             if "labels" in labelled:
-                summary["accuracy"] = str(validated(compiled, labelled))
+                accuracy = str(validated(compiled, labelled))
             noise = measure_noise(compiled, labelled)
-            compiled = with_noise(compiled, noise)
+            compiled = with_noise(compiled, noise, accuracy)
+        report("summary")
+        summary = summary_of(compiled, processor, accuracy)
     files = [(output, program_bytes(compiled.program))]
     if save_onnx:
         files.append((save_onnx, quantised_onnx(compiled).SerializeToString()))
@@ -116,28 +124,27 @@ def command(
         files.append((arena, picture_of(compiled.program).encode()))
     write_files(files)
     if as_json:
-        told = [{"layer": row.layer, "tensor": row.tensor, "signal to noise": noise_text(row.decibels)} for row in noise]
+        told = [{"layer": row.layer, "tensor": row.tensor, "decibels": _decibels(row.decibels)} for row in noise]
         more = details(compiled) if verbose else {}
-        print_json({"output": str(output), **summary, **({"noise": told} if told else {}), **more})
+        print_json({"output": str(output), **summary.as_dict(), "signal_to_noise": told, **more})
         return
     hint = "; --effort full looks at more" if strategy == "best" and effort != "full" else ""
-    for name, value in summary.items():
-        say(f"{name:24} {_readable(value)}{hint if name == LEFT_OUT else ''}")
-    for cause in causes(compiled):
+    for name, text in summary.rows():
+        say(f"{name:24} {text}{hint if name == label(LEFT_OUT) else ''}")
+    for cause in summary.causes:
         say(f"on the CPU: {cause}")
     for row in noise:
         say(f"signal to noise: {row.layer}: {noise_text(row.decibels)}{'' if math.isinf(row.decibels) else ' dB'}")
     if verbose:
         for plan in compiled.plans:
-            cost = f"about {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
+            cost = f"the search's estimate {plan.cost.cycles} cycles, {plan.cost.dram_bytes} bytes"
             say(f"group {plan.group.name}: {plan.shape}, {cost}")
         for name, cases in compiled.imported.inexact.items():
             say(f"inexact: {name}: {cases} may differ from onnxruntime's by one step")
         for node, reason in compiled.imported.reasons.items():
-            say(f"node on the CPU: {node}: {reason}")
+            say(f"node on the CPU: {node}: {why(reason)}")
 
 
-def _readable(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {seconds:.2f}" for name, seconds in value.items())
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _decibels(value: float) -> float | None:
+    """None: exact."""
+    return None if math.isinf(value) else round(value, 2)

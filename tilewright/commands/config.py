@@ -9,11 +9,12 @@ import click
 from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig
 from isa.estimate import beyond_chip, estimate
+from tilewright.names import SuggestingGroup
 from tilewright.options import ConfigOption, json_option, print_json
 from tilewright.printing import say
 
 
-@click.group()
+@click.group(cls=SuggestingGroup)
 def command() -> None:
     """Show and list machine configurations.
 
@@ -41,7 +42,7 @@ def list_(as_json: bool) -> None:
       tilewright config list --json
     """
     if as_json:
-        print_json([_summary(config) for config in PRESETS.values()])
+        print_json({"configurations": [_summary(config) for config in PRESETS.values()]})
         return
     for config in PRESETS.values():
         say(

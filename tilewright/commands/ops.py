@@ -25,28 +25,30 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
     Examples:
       tilewright ops
       tilewright ops Conv MaxPool
+      tilewright ops Softmax
     """
-    from compiler.frontend.support import HOST, common_lists, support_table, support_text
+    from compiler.frontend.support import common_lists, support_table, support_text
+    from tilewright.operators import asked
 
     rows = support_table()
-    known = {row.operator.lower() for row in rows}
-    missing = [name for name in operators if name.lower() not in known]
-    if missing:
-        raise InputError(f"operator {missing[0]!r}: {HOST}, or is unknown; `tilewright ops` lists those that the machine knows")
-    wanted = {name.lower() for name in operators} or known
-    chosen = [row for row in rows if row.operator.lower() in wanted]
-    if as_json:
-        print_json([asdict(row) for row in chosen])
-    elif markdown:
+    if markdown:
+        if operators or as_json:
+            raise InputError("ops --markdown: prints the whole table; leave operators and --json out")
         click.echo(support_text(), nl=False)
-    else:
-        for row in chosen:
-            say(f"{row.operator} ({row.domain}, {row.form})")
-            for condition in row.conditions:
-                say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
-        for title, conditions in common_lists().items():
-            say(title)
-            for condition in conditions:
-                say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
-        if not operators:
-            say(f"Every operator that is not listed {HOST}.")
+        return
+    chosen, hosted = asked(rows, operators)
+    if as_json:
+        print_json({"operators": [asdict(row) for row in chosen], "on_cpu": [asdict(row) for row in hosted]})
+        return
+    for host in hosted:
+        say(f"{host.operator}: CPU, by onnxruntime, because {host.why}")
+    for row in chosen:
+        say(f"{row.operator} ({row.domain}, {row.form})")
+        for condition in row.conditions:
+            say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
+    for title, conditions in common_lists().items() if chosen else ():
+        say(title)
+        for condition in conditions:
+            say(*textwrap.wrap(condition, 100, initial_indent="  - ", subsequent_indent="    "))
+    if not operators:
+        say("Every operator that is not listed runs on the CPU, in onnxruntime.")

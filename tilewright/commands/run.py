@@ -28,9 +28,9 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     Example:
       tilewright run model.elf --input image.npz --engine rtl -o out.npz
     """
-    from compiler.quantise.arrays import arrays_file
+    from compiler.quantise.arrays import arrays_file, read_arrays
     from isa.program_file import load_program
-    from tilewright.api import read_arrays, run_program, stalls
+    from tilewright.running import run_program, stalls
 
     check_output(output, program, source)
     with stage_reporter(quiet=as_json) as report:
@@ -38,9 +38,11 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     write_file(output, arrays_file(result.outputs))
     measured = result.measured
     if as_json:
+        known = measured.cycles is not None
         print_json({
-            "output": str(output), "cycles": measured.cycles, "read_beats": measured.read_beats,
-            "write_beats": measured.write_beats, "counters": stalls(measured),
+            "output": str(output), "engine": engine, "cycles": measured.cycles,
+            "read_beats": measured.read_beats if known else None, "write_beats": measured.write_beats if known else None,
+            "counters": stalls(measured) if known else None,
         })  # fmt: skip
         return
     for name, value in result.outputs.items():

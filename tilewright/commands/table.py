@@ -33,7 +33,7 @@ def command(model: Path, config: MachineConfig, as_json: bool, **how: Any) -> No
     from tilewright.table import online_table
 
     with stage_reporter(quiet=as_json) as report:
-        built = online_table(model, config, progress=report, **model_arguments(how))
+        built = online_table(model, config, progress=report, **model_arguments(how, model))
     if as_json:
         print_json({
             "table": list(built.table), "config": config.name, "bytes": built.room, "operations": built.operations,

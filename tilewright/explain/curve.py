@@ -17,7 +17,7 @@ from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
 from compiler.search.progress import Progress
 from isa.config import MachineConfig
-from tilewright.api import imported_as
+from tilewright.compiling import imported_as
 
 POINTS = 12
 """That are looked for."""

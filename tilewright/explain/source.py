@@ -25,11 +25,11 @@ from compiler.xgraph.ops import Op
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
-from isa.program_file import load_program
-from tilewright.api import estimated_cycles, imported_as
+from tilewright.compiling import imported_as
 from tilewright.measure import timing_of
 from tilewright.profile.activity import activities
 from tilewright.profile.dataflow import dataflow
+from tilewright.running import estimated_cycles
 
 ELF_MAGIC = b"\x7fELF"
 
@@ -42,6 +42,8 @@ class Partitioned:
     groups: Sequence[Sequence[Op]]
     cycles: int
     """Of the whole program, by the cycle model."""
+    program: Program | None = None
+    """None: none was made."""
 
 
 def is_program(path: Path) -> bool:
@@ -49,12 +51,11 @@ def is_program(path: Path) -> bool:
         return stream.read(len(ELF_MAGIC)) == ELF_MAGIC
 
 
-def of_program(path: Path, effort: Effort = NORMAL) -> Partitioned:
+def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitioned:
     """The groups that a program was compiled with: layers whose maps meet on chip; ``effort``: of what weighs them."""
-    program = load_program(path)
     models = {graph.name: onnx.load_model_from_string(graph.model) for graph in program.cpu_graphs}
     if WHOLE_MODEL not in models:
-        raise TilewrightError(f"{path}: holds no model, so it was assembled; give a program that `tilewright compile` made")
+        raise TilewrightError(f"{name}: holds no model, so it was assembled; give a program that `tilewright compile` made")
     whole = models.pop(WHOLE_MODEL)
     known = {node.name for node in whole.graph.node}
     hosted = tuple(node.name for model in models.values() for node in model.graph.node if node.name in known)
@@ -65,13 +66,13 @@ def of_program(path: Path, effort: Effort = NORMAL) -> Partitioned:
     sets = evaluator.sets
     number = {op.name: n for n, op in enumerate(sets.ops)}
     masks: dict[int, Mask] = {}
-    for name, group in _groups_of_layers(program).items():
-        if name in number:
-            masks[group] = masks.get(group, 0) | 1 << number[name]
+    for layer, group in _groups_of_layers(program).items():
+        if layer in number:
+            masks[group] = masks.get(group, 0) | 1 << number[layer]
     order = sets.in_order(list(masks.values()))
     if order is None or sum(order) != sets.everything:
-        raise TilewrightError(f"{path}: its instructions do not match its model; compile the model again")
-    return Partitioned(evaluator, [sets.members(mask) for mask in order], estimated_cycles(program))
+        raise TilewrightError(f"{name}: its instructions do not match its model; compile the model again")
+    return Partitioned(evaluator, [sets.members(mask) for mask in order], estimated_cycles(program), program)
 
 
 def _groups_of_layers(program: Program) -> Mapping[str, int]:
@@ -83,7 +84,7 @@ def schedule_of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> str:  # fmt: skip
-    """All that the strategy decides, as text; ``how``: of ``tilewright.api.imported_as``."""
+    """All that the strategy decides, as text; ``how``: of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported, known = fitted(imported_as(path, **how), config, objective_of(objective), database)
@@ -95,7 +96,7 @@ def of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> Partitioned:  # fmt: skip
-    """What the strategy chooses; ``how``: of ``tilewright.api.imported_as``."""
+    """What the strategy chooses; ``how``: of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported = imported_as(path, **how)

@@ -32,6 +32,8 @@ class Timing:
     cycles: int
     events: Sequence[TraceEvent]
     """Word offsets count from the program's first word, cycles from the first machine step's start."""
+    steps: Sequence[int]
+    """Cycles of each machine step; together they are ``cycles``."""
 
 
 @dataclass(eq=False)
@@ -48,6 +50,8 @@ class Activity:
     finish: int
     givers: tuple[int, ...]
     """Numbers of the instructions whose tokens it took."""
+    step: int
+    """Number of its machine step, from 0."""
     work: int
     """Cycles that its unit needs for it if nothing is in the way."""
     read: int = 0
@@ -59,13 +63,14 @@ class Activity:
 
 def modelled(program: Program) -> Timing:
     """The timing of all machine steps by the cycle model, one step right after the other."""
-    cycles, events = 0, []
+    cycles, events, steps = 0, [], []
     for step, result in runs(program):
         for e in result.trace:
             assert e.finish is not None, "the model finishes what it starts"
             events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))
         cycles += result.cycles
-    return Timing("cycle model", cycles, events)
+        steps.append(result.cycles)
+    return Timing("cycle model", cycles, events, steps)
 
 
 def runs(program: Program) -> Iterator[tuple[MachineStep, CycleResult]]:
@@ -85,15 +90,15 @@ def activities(program: Program, timing: Timing) -> list[Activity]:
     """In program order, START and END left out."""
     when = {event.pc: event for event in timing.events}
     found: list[Activity] = []
-    for step in machine_steps(program):
+    for number, step in enumerate(machine_steps(program)):
         columns = from_words(program.config, program.words[step.first_word : step.first_word + step.words])
-        found += _of_step(program, step, columns, when, len(found))
+        found += _of_step(program, number, step, columns, when, len(found))
     _explain(found)
     return found
 
 
 def _of_step(
-    program: Program, step: MachineStep, columns: Columns, when: Mapping[int, TraceEvent], first: int
+    program: Program, step_number: int, step: MachineStep, columns: Columns, when: Mapping[int, TraceEvent], first: int
 ) -> list[Activity]:
     numbers: dict[int, int] = {}
     found: list[Activity] = []
@@ -112,8 +117,11 @@ def _of_step(
         work = cost.groups * cost.group if isinstance(cost, WindowCost) else cost.active
         givers = tuple(numbers[giver] for giver in columns.givers[index])
         found.append(
-            Activity(numbers[index], at, op, Unit(unit), layer, tile, event.start, event.finish, givers, work, read, written)
-        )
+            Activity(
+                numbers[index], at, op, Unit(unit), layer, tile, event.start, event.finish, givers, step_number, work, read,
+                written,
+            )
+        )  # fmt: skip
     return found
 
 

@@ -1,50 +1,73 @@
-"""Multiply-accumulates of each node, from the quantised model that a program carries."""
+"""Multiply-accumulates of one node, by the shapes of what it reads and makes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import onnx
 
-from isa.program import Program
-from tilewright.profile.shapes import Shapes, model_of, shapes_of
+from tilewright.profile.shapes import Shapes
 
 WEIGHTS = {
     "Conv": 1, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1, "QLinearConv": 3, "QLinearMatMul": 3, "QGemm": 3,
-    "ConvInteger": 1, "MatMulInteger": 1,
+    "ConvInteger": 1, "MatMulInteger": 1, "FusedMatMul": 1, "FusedConv": 1, "FusedGemm": 1,
 }  # fmt: skip
-"""Operators that multiply and accumulate, and which input holds their weights."""
+"""Operators that multiply and accumulate, and which input is their second operand: weights, or another activation."""
 RECURRENT = ("LSTM", "GRU", "RNN")
 """Which multiply their input and their state by weights (inputs 1 and 2) at each step of a sequence."""
+CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "FusedConv")
 
 
-def macs_of_nodes(program: Program) -> dict[str, int]:
-    """By node name; empty for a program without a model. Nodes whose shapes only real data tells are left out."""
-    model = model_of(program)
-    if model is None:
-        return {}
-    nodes = [node for node in model.graph.node if node.op_type in WEIGHTS or node.op_type in RECURRENT]
-    reads = {node.name: _sized(node) for node in nodes}
-    shapes = shapes_of(program, model, (name for names in reads.values() for name in names))
-    return {node.name: _of_node(node, shapes) for node in nodes if all(name in shapes for name in reads[node.name])}
-
-
-def _sized(node: onnx.NodeProto) -> tuple[str, ...]:
+def sized(node: onnx.NodeProto) -> tuple[str, ...]:
     """The tensors whose shapes say how many."""
     if node.op_type in RECURRENT:
         return tuple(node.input[:3])
-    return node.output[0], node.input[0], node.input[WEIGHTS[node.op_type]]
+    if node.op_type in ("Einsum", "Attention"):
+        return tuple(node.input[:3])
+    return (node.output[0], node.input[0], node.input[WEIGHTS[node.op_type]]) if node.op_type in WEIGHTS else ()
 
 
-def _of_node(node: onnx.NodeProto, shapes: Shapes) -> int:
+def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
+    """None: a node that multiplies and accumulates nothing."""
     if node.op_type in RECURRENT:
         sequence, batch = shapes[node.input[0]][:2]
         return sequence * batch * sum(math.prod(shapes[name]) for name in node.input[1:3])
+    if node.op_type == "Einsum":
+        return _einsum(node, shapes)
+    if node.op_type == "Attention" and node.domain in ("", "ai.onnx"):
+        return _attention(node, shapes)
+    if node.op_type not in WEIGHTS:
+        return None
     weights = shapes[node.input[WEIGHTS[node.op_type]]]
-    if node.op_type in ("Conv", "QLinearConv", "ConvInteger"):
+    if node.op_type in CONVOLUTIONS:
         return math.prod(shapes[node.output[0]]) * math.prod(weights[1:])
     if node.op_type == "ConvTranspose":
         return math.prod(shapes[node.input[0]]) * math.prod(weights[1:])
     inner = shapes[node.input[0]]
     transposed = any(attribute.name == "transA" and attribute.i for attribute in node.attribute)
     return math.prod(shapes[node.output[0]]) * inner[0 if transposed else -1]
+
+
+def _einsum(node: onnx.NodeProto, shapes: Shapes) -> int | None:
+    """A product for each choice of all letters; one operand alone is only summed, and ``...`` is not counted."""
+    equation = next((attribute.s.decode() for attribute in node.attribute if attribute.name == "equation"), "")
+    operands = equation.split("->")[0].replace(" ", "").split(",")
+    if "." in equation or len(operands) != len(node.input) or len(operands) < 2:
+        return None
+    sizes = dict(pair for letters, name in zip(operands, node.input, strict=True) for pair in _letters(letters, shapes[name]))
+    return math.prod(sizes.values()) * (len(operands) - 1)
+
+
+def _letters(letters: str, shape: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+    return zip(letters, shape, strict=False)
+
+
+def _attention(node: onnx.NodeProto, shapes: Shapes) -> int:
+    """Queries with keys, and what becomes of them with values; heads are in dimension 1, or within the last."""
+    query, key, value = (shapes[name] for name in node.input[:3])
+    heads = next((attribute.i for attribute in node.attribute if attribute.name == "q_num_heads"), 1)
+    keys = next((attribute.i for attribute in node.attribute if attribute.name == "kv_num_heads"), 1)
+    if len(query) == 4:
+        return math.prod(query[:3]) * key[-2] * (query[-1] + value[-1])
+    return query[0] * query[1] * key[1] * (query[2] + heads * (value[2] // keys))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import onnx
 
-from isa.program import WHOLE_MODEL, Program, ProgramError
+from isa.program import WHOLE_MODEL, HostTensor, Program, ProgramError
 from sim.runtime.oracle import FLOAT
 from sim.runtime.parts import run_session, session
 
@@ -20,10 +20,10 @@ def model_of(program: Program) -> onnx.ModelProto | None:
     return None if blob is None else onnx.load_model_from_string(blob)
 
 
-def shapes_of(program: Program, model: onnx.ModelProto, names: Iterable[str]) -> Shapes:
+def shapes_of(model: onnx.ModelProto, inputs: Sequence[HostTensor], names: Iterable[str]) -> Shapes:
     """Of these tensors; those that onnxruntime knows only from real inputs are left out."""
     shapes: Shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
-    shapes |= {tensor.name: tensor.shape for tensor in program.inputs}
+    shapes |= {tensor.name: tensor.shape for tensor in inputs}
     asked = [name for name in dict.fromkeys(names) if name not in shapes]
     if not asked:
         return shapes
@@ -37,11 +37,10 @@ def shapes_of(program: Program, model: onnx.ModelProto, names: Iterable[str]) ->
             shapes[value.name] = tuple(value.shape)
     unknown = [name for name in asked if name not in shapes]
     if unknown:
-        feeds = {tensor.name: np.zeros(tensor.shape, tensor.type) for tensor in program.inputs}
+        feeds = {tensor.name: np.zeros(tensor.shape, tensor.type) for tensor in inputs}
         try:
-            shapes |= {
-                name: np.asarray(value).shape for name, value in zip(unknown, run_session(loaded, unknown, feeds), strict=True)
-            }
+            made = zip(unknown, run_session(loaded, unknown, feeds), strict=True)
+            shapes |= {name: value.shape for name, value in made if isinstance(value, np.ndarray)}
         except ProgramError:  # zeros are no inputs for this model
             return shapes
     return shapes

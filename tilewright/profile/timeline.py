@@ -1,6 +1,7 @@
 """A timeline for Perfetto (https://ui.perfetto.dev) or chrome://tracing: JSON trace events, one cycle as a microsecond.
 
-One track for each unit, an arrow for each dependency token, counters for DRAM bandwidth and array occupancy.
+Parts on the CPU and transfers in their place in time, one track each. One track for each unit, an arrow for each dependency
+token, counters for DRAM bandwidth and array occupancy.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from isa.instructions import Unit
 from isa.program import Program
 from tilewright.profile.activity import MOVES, Activity, Timing, activities
 from tilewright.profile.rates import array_occupancy, buckets, dram_rates
+from tilewright.profile.whole import CPU, MACHINE, TRANSFER, WholeTime
 
 Event = dict[str, Any]
-_MACHINE = 1
+TRACE_FILE = "trace.json"
+_MACHINE, _HOST = 1, 2
+_TRACKS = {CPU: 101, TRANSFER: 102}
+"""Of the host."""
 
 
-def timeline(program: Program, timing: Timing) -> dict[str, Any]:
+def timeline(program: Program, timing: Timing, time: WholeTime) -> dict[str, Any]:
     """The whole JSON document."""
-    items = activities(program, timing)
+    place = time.placement
+    items = place.items(activities(program, timing))
     shown = visible(items)
     return {
         "displayTimeUnit": "ns",
@@ -28,9 +34,15 @@ def timeline(program: Program, timing: Timing) -> dict[str, Any]:
             "configuration": program.config.name,
             "source": timing.source,
             "cycles": timing.cycles,
+            "clock": f"{time.clock_mhz} MHz, not measured",
+            "processor": time.processor.described,
+            "end_to_end_ms": time.ms,
+            "no_time": time.trouble,
             "time": "1 us stands for 1 cycle",
         },
-        "traceEvents": [*_names(), *_slices(items, shown), *_arrows(items, shown), *_counters(items, timing.cycles)],
+        "traceEvents": [
+            *_names(), *_host(time), *_slices(items, shown), *_arrows(items, shown), *_counters(items, place.total)
+        ],
     }
 
 
@@ -60,6 +72,21 @@ def _names() -> Iterator[Event]:
         common = {"ph": "M", "pid": _MACHINE, "tid": unit + 1}
         yield {**common, "name": "thread_name", "args": {"name": unit.name}}
         yield {**common, "name": "thread_sort_index", "args": {"sort_index": int(unit)}}
+
+
+def _host(time: WholeTime) -> Iterator[Event]:
+    """Slices of the host; a part that its processor cannot run has no length."""
+    yield {"ph": "M", "pid": _HOST, "name": "process_name", "args": {"name": f"host: {time.processor.name}"}}
+    for kind, track in _TRACKS.items():
+        names = {CPU: "parts on the CPU", TRANSFER: "transfers"}
+        yield {"ph": "M", "pid": _HOST, "tid": track, "name": "thread_name", "args": {"name": names[kind]}}
+    for span, at, length in time.in_cycles():
+        if span.kind != MACHINE:
+            details: dict[str, Any] = {"ms": span.ms, "nodes": ", ".join(span.nodes), "macs": span.macs, "bytes": span.bytes}
+            yield {
+                "ph": "X", "pid": _HOST, "tid": _TRACKS[span.kind], "ts": round(at, 3), "dur": max(round(length, 3), 0.001),
+                "name": span.name, "cat": span.kind, "args": details,
+            }  # fmt: skip
 
 
 def _slices(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iterator[Event]:

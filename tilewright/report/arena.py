@@ -98,9 +98,10 @@ def _drawing(arena: Arena, layers: Mapping[str, int]) -> list[str]:
     most = max(used)
     at = used.index(most)
     x = _LEFT + (at + 0.5) * wide
-    label = f"peak: {most:,} of {arena.sizes[MAPS[0]]:,} bytes of WORK in {arena.steps[at]}"
-    parts.append(element("line", x1=x, y1=_TOP, x2=x, y2=floor, stroke="currentColor", stroke_dasharray="3 3"))
-    parts.append(element("text", label, x=min(max(x, 220.0), _WIDTH - 220.0), y=_TOP - 7, class_="middle"))
+    if most:
+        label = f"peak: {most:,} of {arena.sizes[MAPS[0]]:,} bytes of WORK in {arena.steps[at]}"
+        parts.append(element("line", x1=x, y1=_TOP, x2=x, y2=floor, stroke="currentColor", stroke_dasharray="3 3"))
+        parts.append(element("text", label, x=min(max(x, 220.0), _WIDTH - 220.0), y=_TOP - 7, class_="middle"))
     for tick in ticks(len(arena.steps)):
         if tick == int(tick) and tick < len(arena.steps):
             parts.append(element("text", str(int(tick) + 1), x=_LEFT + (tick + 0.5) * wide, y=floor + 16, class_="middle"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import onnx
@@ -14,24 +16,33 @@ from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from tilewright.explain.layout import Rectangle, edge, layout
 from tilewright.report.layers import GroupRow
-from tilewright.report.svg import count, element, hue, picture, short, titled
+from tilewright.report.svg import count, element, hue, picture, short, size, titled
 
 NAME_LENGTH = 22
 
 
-def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Mapping[str, str]) -> str:
-    """An SVG whose layers lead to their ``anchors``; empty if the program carries no model, or not the one it was made from."""
+@dataclass(frozen=True)
+class Drawn:
+    """``svg`` is empty if the program carries no model, or not the one it was made from."""
+
+    svg: str = ""
+    saved_bytes: int = 0
+    """Of DRAM: maps that no layer writes or reads there because they stay on chip."""
+
+
+def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Mapping[str, str]) -> Drawn:
+    """A picture whose layers lead to their ``anchors``."""
     sets = _operations(program)
     if sets is None:
-        return ""
+        return Drawn()
     number = {op.name: n for n, op in enumerate(sets.ops)}
     rows = [(group, [number[layer.name] for layer in group.layers if layer.name in number]) for group in groups]
     rows = [(group, members) for group, members in rows if members]
     if sorted(n for _, members in rows for n in members) != [*range(len(sets.ops))]:
-        return ""
+        return Drawn()
     order = sets.in_order([sum(1 << n for n in members) for _, members in rows])
     if order is None:
-        return ""
+        return Drawn()
     rows.sort(key=lambda row: order.index(sum(1 << n for n in row[1])))
     place = layout([list(bits_of(needs)) for needs in sets.needs], [sorted(members) for _, members in rows])
     group_of = {n: group.number for group, members in rows for n in members}
@@ -40,7 +51,23 @@ def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Map
         parts += [edge(place, maker, reader, group_of[maker] == group_of[reader]) for maker in bits_of(needs)]
     parts += [_operation(place.ops[n], op.name, type(op).__name__, anchors[op.name]) for n, op in enumerate(sets.ops)]
     drawn = picture(round(place.width), round(place.height), parts, "Partitioned graph")
-    return element("div", element("div", drawn, style=f"width:{place.width:.0f}px;max-width:100%;margin:auto"), class_="graph")
+    shown = element("div", drawn, style=f"width:{place.width:.0f}px;margin:auto")
+    return Drawn(element("div", shown, class_="graph"), _saved(sets, group_of))
+
+
+def _saved(sets: OpSets, group_of: Mapping[int, int]) -> int:
+    """Each reader of the same group saves a read, and a map that all its readers find on chip is not written."""
+    readers: dict[int, list[int]] = {}
+    for reader, needs in enumerate(sets.needs):
+        for maker in bits_of(needs):
+            readers.setdefault(maker, []).append(reader)
+    found = 0
+    for maker, reading in readers.items():
+        output = sets.ops[maker].output
+        inside = sum(group_of[maker] == group_of[reader] for reader in reading)
+        unwritten = inside == len(reading) and output not in sets.graph.outputs
+        found += (inside + unwritten) * math.prod(sets.graph.tensors[output].shape)
+    return found
 
 
 def _operations(program: Program) -> OpSets | None:
@@ -56,7 +83,7 @@ def _operations(program: Program) -> OpSets | None:
 
 def _group(area: Rectangle, group: GroupRow) -> str:
     left, top, width, height = area
-    about = f"group {group.number}: {count(group.cycles)} cycles, {count(group.dram_bytes)} bytes of DRAM"
+    about = f"group {group.number}: {count(group.cycles)} cycles, {size(group.dram_bytes)} of DRAM"
     colour = hue(group.number)
     box = element(
         "rect", titled(about), x=left, y=top, width=width, height=height, rx=9, fill=colour,

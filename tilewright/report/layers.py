@@ -35,7 +35,8 @@ class LayerRow:
         return self.work / self.cycles if self.cycles else 0.0
 
     def utilisation(self, macs_per_cycle: int) -> float:
-        return self.macs / (self.cycles * macs_per_cycle) if self.cycles else 0.0
+        """Of the array while the layer's unit works."""
+        return self.macs / (self.work * macs_per_cycle) if self.work else 0.0
 
 
 def layer_rows(items: Sequence[Activity], flow: Dataflow, macs: Mapping[str, int]) -> list[LayerRow]:

@@ -29,7 +29,7 @@ def strips(config: MachineConfig, items: Sequence[Activity], cycles: int) -> str
     reads, writes = dram_rates(items, edges)
     rows.append(("array beats", UNIT_COLOURS[Unit.CONV], array_occupancy(items, edges)))
     rows.append(("DRAM bytes", UNIT_COLOURS[Unit.LOAD], (reads + writes) / peak_bandwidth(config)))
-    height = len(rows) * (_STRIP + _GAP) + 26
+    height = len(rows) * (_STRIP + _GAP) + 42
     wide = _WIDTH - _LEFT - _RIGHT
     parts = []
     for number, (name, colour, shares) in enumerate(rows):
@@ -38,7 +38,8 @@ def strips(config: MachineConfig, items: Sequence[Activity], cycles: int) -> str
         parts.append(element("text", name, x=_LEFT - 8, y=floor - _STRIP / 2 + 4, class_="end"))
         parts.append(element("path", d=_outline(edges, shares, cycles, floor, wide), fill=colour))
     for tick in ticks(cycles):
-        parts.append(element("text", count(tick), x=_LEFT + tick / cycles * wide, y=height - 6, class_="middle"))
+        parts.append(element("text", count(tick), x=_LEFT + tick / cycles * wide, y=height - 22, class_="middle"))
+    parts.append(element("text", "cycle", x=_LEFT + wide / 2, y=height - 5, class_="middle"))
     return picture(_WIDTH, height, parts, "Activity of the units over time")
 
 

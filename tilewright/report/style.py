@@ -23,7 +23,9 @@ th { color: var(--soft); font-weight: 600; } th:first-child, td:first-child, .le
 tbody tr:hover { background: color-mix(in srgb, var(--link) 8%, transparent); }
 tfoot td { font-weight: 600; border-bottom: 0; border-top: 2px solid var(--line); }
 .bar { display: flex; width: 150px; height: 12px; border-radius: 3px; overflow: hidden; background: var(--line); }
-.bar i { display: block; height: 100%; } .legend { font-size: 12px; color: var(--soft); margin: 8px 0 0; }
+.bar.wide { width: 320px; max-width: 100%; } .bar i { display: block; height: 100%; }
+ol { margin: 0; padding-left: 22px; } li { margin-bottom: 6px; }
+.legend { font-size: 12px; color: var(--soft); margin: 8px 0 0; }
 .legend span { display: inline-block; margin-right: 14px; } .legend i { display: inline-block; width: 10px; height: 10px;
   border-radius: 2px; margin-right: 5px; }
 .flow { display: flex; flex-wrap: wrap; gap: 8px; align-items: stretch; }

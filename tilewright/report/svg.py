@@ -49,6 +49,14 @@ def count(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.3g}"
 
 
+def size(value: float) -> str:
+    """Bytes as people read them: 12.3 kB."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if value >= 0.9995 * factor:
+            return f"{value / factor:.3g} {unit}" if value < 999.5 * factor else f"{value / factor:.0f} {unit}"
+    return f"{value:.0f} B"
+
+
 def ticks(limit: float, about: int = 6) -> list[float]:
     """Round numbers from 0 to a limit."""
     if limit <= 0:

@@ -24,7 +24,7 @@ from sim.runtime.engine import FunctionalEngine
 from sim.runtime.oracle import EXACT, INTEGER, WHOLE
 from sim.runtime.run import Run, run_on_cpu
 from tests.compiler.frontend.quantised_models import imported, model, node, weights
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 NANO = preset("nano")
 MAP = (1, 4, 6, 6)

@@ -12,7 +12,7 @@ from compiler.zoo.networks import networks
 from isa.errors import TilewrightError
 from tests.compiler.instructions.test_hazards_and_order import SIZES, program
 from tests.tools import needs_cxx
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 
 
 def native(instructions: list[Pending], sizes: dict[Space, int]) -> Scheduled | None:

@@ -26,7 +26,7 @@ from isa.instructions import Region
 from isa.program import MachineStep
 from sim.runtime.engine import FunctionalEngine, Measured
 from sim.runtime.run import Run
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 SMALL = {"squeezenet": 64, "unet": 32, "nasnet_a": 64}
 

@@ -23,7 +23,7 @@ from sim.random.configs import random_config
 from sim.random.program import random_program
 from tests.sim.cycle.cycle_programs import EXACT, NANO, conv, load, misc, save
 from tests.tools import needs_cxx
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 
 
 def native(config: MachineConfig) -> NativeExecution:

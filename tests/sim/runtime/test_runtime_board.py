@@ -23,7 +23,7 @@ from sim.runtime.board import BoardError, Interrupts, open_board
 from tests.compiler.frontend.quantised_models import model, node, weights
 from tests.e2e.network_runs import compiled
 from tests.sim.runtime.fake_board import ADDRESS, CYCLES, FakeBoard
-from tilewright.api import random_inputs
+from tilewright.inputs import random_inputs
 
 NANO = preset("nano")
 

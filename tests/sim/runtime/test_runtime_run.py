@@ -63,12 +63,12 @@ def test_counts_of_the_steps_add_up_and_the_trace_goes_on() -> None:
     assert [event.unit for event in events] == [Unit.LOAD, Unit.MISC, Unit.SAVE, Unit.LOAD, Unit.SAVE]
     assert [events[0].pc, events[3].pc, events[4].pc] == [2, len(NEGATE) + 2, SAVE_PC]
     assert events[2].finish is not None
-    assert 0 < events[0].start < events[2].finish < events[3].start < run.measured.cycles
+    assert 0 < events[0].start < events[2].finish < events[3].start < run.measured.counted_cycles
     assert run.measured.counters[Unit.MISC][Counter.ACTIVE] == 10 * NANO.ic_p // NANO.misc_lanes
     assert run.measured.write_beats > 0
-    once = run.measured.cycles
+    once = run.measured.counted_cycles
     run(inputs(1))
-    assert run.measured.cycles == 2 * once
+    assert run.measured.counted_cycles == 2 * once
 
 
 def test_a_fault_names_the_word_of_the_whole_program() -> None:

@@ -1,0 +1,126 @@
+"""The pages of the Python API and of JSON, made from signatures, docstrings, and what dataclasses say of their fields."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import tilewright as tw
+from tilewright.causes import Cause
+from tilewright.compiling import compile_model
+from tilewright.processors import PROCESSORS
+from tilewright.profile.whole import Span
+from tilewright.summary import COLUMNS, Summary
+
+CALLED = ("Session", "compile", "load", "Config", "Images", "Edges")
+"""All others are what these give."""
+API_HEAD = """# Python API
+
+`import tilewright as tw`. Everything here is typed. What cannot be used is a `tw.TilewrightError`: its text names it, what
+was expected, and what helps.
+
+```python
+{example}
+```
+
+"""
+JSON_HEAD = """# JSON
+
+Every command with `--json` prints one object. `"format": 1` rises when a key changes its name or its meaning; new keys come
+without. Keys are snake_case. What is not known is `null`: cycles on engines that know none, times of parts that the processor
+cannot run.
+
+"""
+
+
+def api_page() -> str:
+    """docs/reference/api.md."""
+    doc = inspect.cleandoc(tw.__doc__ or "")
+    example = "\n".join(line.removeprefix("    ") for line in doc.splitlines() if line.startswith("    "))
+    lines = [API_HEAD.format(example=example)]
+    for name in tw.__all__:
+        if name == "__version__":
+            lines.append("## tw.\\_\\_version\\_\\_\n\nThe version, as text.\n")
+        else:
+            lines += _entry(name, getattr(tw, name))
+        if name == "compile":
+            lines.append(f"`how`, of `compile`:\n\n```\n{inspect.getdoc(compile_model)}\n```\n")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def json_page() -> str:
+    """docs/reference/json.md."""
+    lines = [JSON_HEAD, "## compile\n", *_table(Summary, leave=("time", "causes"))]
+    lines += ["`spans`: the run in its order, each with", "", *_table(Span)]
+    lines += ["`causes`: what keeps nodes on the CPU, each with `why` and `remedy` and", "", *_table(Cause)]
+    lines += [f"With `--verbose`, and as columns of `--csv`, `layers`: {', '.join(f'`{name}`' for name in COLUMNS)}.", ""]
+    lines += ["`--cpu` names the processor. Where its times come from, and within which factor they are right:", ""]
+    lines += ["| processor | | source | factor |", "|---|---|---|---|"]
+    lines += [f"| {each.name} | {each.about} | {each.source} | {each.error:g} |" for each in PROCESSORS.values()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(kind: type, leave: tuple[str, ...] = ()) -> Iterator[str]:
+    yield from ("| key | is | |", "|---|---|---|")
+    said = field_docs(kind)
+    for field in dataclasses.fields(kind):
+        if field.name not in leave:
+            yield f"| {field.name} | {str(field.type).replace('|', 'or')} | {said.get(field.name, '').replace('``', '`')} |"
+    yield ""
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """What stands below each field in the class."""
+    body = next(node for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef)).body
+    found = {}
+    for before, after in pairwise(body):
+        text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name) and text:
+            found[before.target.id] = " ".join(str(ast.literal_eval(ast.unparse(after))).split())
+    return found
+
+
+def _entry(name: str, thing: Any) -> Iterator[str]:
+    yield f"## tw.{name}\n"
+    if name in CALLED:
+        yield f"```python\n{name}{_signature(thing)}\n```\n"
+    yield f"{_text(thing)}\n"
+    if inspect.isclass(thing) and not issubclass(thing, Exception):
+        for member, what in _members(thing):
+            yield f"- `{member}`{f': {what}' if what else ''}"
+        yield ""
+
+
+def _signature(thing: Any) -> str:
+    return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+
+
+def _text(thing: Any) -> str:
+    return " ".join((inspect.getdoc(thing) or "").replace("``", "`").split())
+
+
+def _members(kind: type) -> Iterator[tuple[str, str]]:
+    """Public attributes and methods, those of the package's own base classes included."""
+    seen: set[str] = set()
+    for each in (base for base in kind.__mro__ if base.__module__.partition(".")[0] in ("tilewright", "compiler")):
+        said = field_docs(each)
+        fields = [field.name for field in dataclasses.fields(each)] if dataclasses.is_dataclass(each) else []
+        for name in [*said, *fields, *each.__dict__]:
+            if name.startswith("_") or name in seen or name not in (*said, *fields, *each.__dict__):
+                continue
+            seen.add(name)
+            thing = each.__dict__.get(name)
+            if inspect.isfunction(thing):
+                yield f"{name}{_signature(thing).replace('self, ', '').replace('(self)', '()')}", _text(thing)
+            elif isinstance(thing, staticmethod):
+                yield f"{name}{_signature(thing.__func__)}", _text(thing.__func__)
+            elif isinstance(thing, property | cached_property):
+                yield name, _text(thing)
+            else:
+                yield name, said.get(name, "").replace("``", "`")

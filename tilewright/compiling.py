@@ -1,0 +1,154 @@
+"""From a model to a program: the stages of the compiler in one call, and what commands ask of their result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import onnx
+
+from compiler.driver import Compiled, Stages, check_choices, compile_graph
+from compiler.frontend.edges import Edges
+from compiler.frontend.idle import warn_of_empty
+from compiler.frontend.model import Model
+from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
+from compiler.memory.least_order import ordering_of
+from compiler.passes.pipeline import Watch
+from compiler.programs.collection import seldom_collected
+from compiler.programs.limit import bytes_of
+from compiler.quantise.accuracy import Accuracy, accuracy
+from compiler.quantise.choices import USUAL, Choices
+from compiler.schedule.document import Schedule
+from compiler.schedule.reading import read_schedule
+from compiler.search.database import open_database
+from compiler.search.effort import effort_of
+from compiler.search.progress import Progress
+from isa.config import MachineConfig, load_config
+from isa.errors import TilewrightError
+from tilewright.evaluators import measure_of
+from tilewright.inputs import Array
+from tilewright.parameters import warn_of_parameters
+
+
+@seldom_collected()
+def compile_model(
+    model: Path | str | onnx.ModelProto,
+    config: MachineConfig | str = "base",
+    *,
+    strategy: str = "best",
+    objective: str = "cycles",
+    groups: Sequence[Sequence[str]] | None = None,
+    calibration: Mapping[str, Array] | None = None,
+    scheme: str = "free",
+    method: str = "measured",
+    keep_float: Sequence[str] = (),
+    quantise_rest: bool = False,
+    follow: str = USUAL,
+    accuracy: float | None = None,
+    top1: float | None = None,
+    edges: Edges = PLAIN,
+    batch: int | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    nodes: int | None = None,
+    progress: Progress | None = None,
+    cache: bool = True,
+    watch: Watch | None = None,
+    memory: int | str | None = None,
+    schedule: Schedule | Path | str | None = None,
+    effort: str = "normal",
+    evaluator: str = "analytic",
+    order: str = "least",
+) -> Compiled:
+    """From ONNX to a program; ``.program`` of the result is what can be saved and run.
+
+    ``scheme``, ``method``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
+    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
+    layers stay in float for; ``follow``: how much of what
+    cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
+    ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
+    ``nodes``: the most that the model may have, those of its functions counted.
+    ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
+    ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
+    ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
+    ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
+    ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
+    ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
+    ``order``: how the order that needs the least DRAM is found (``compiler/memory/least_order.py``).
+    """
+    machine = load_config(config) if isinstance(config, str) else config
+    check_choices(strategy, objective)
+    effort_of(effort)
+    ordering_of(order)
+    measure = measure_of(evaluator, machine)
+    limit = None if memory is None else bytes_of(memory)
+    decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
+    stages = Stages(progress)
+    stages.begin("import")
+    imported = imported_as(
+        model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
+        method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
+        edges=edges,
+    )  # fmt: skip
+    database = open_database(machine) if cache else None
+    compiled = compile_graph(
+        imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
+        memory=limit, schedule=decided, effort=effort, measure=measure, order=order,
+    )  # fmt: skip
+    warn_of_empty(compiled.imported)
+    warn_of_parameters(compiled)
+    return compiled
+
+
+def imported_as(
+    source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
+    nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
+    calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
+    keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
+    top1: float | None = None, edges: Edges = PLAIN,
+) -> ImportedModel:  # fmt: skip
+    """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work."""
+    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1)
+    choices.check()
+    edges.check()
+    return import_model(
+        source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration,
+        choices=choices, edges=edges,
+    )  # fmt: skip
+
+
+def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
+    """Top-1 of the float model and of what was made of it, in onnxruntime; ``labelled`` holds inputs and ``labels``."""
+    model, quantised = float_and_quantised(compiled)
+    data = {name: value for name, value in labelled.items() if name != "labels"}
+    labels = labelled.get("labels")
+    if labels is None:
+        raise TilewrightError(f"validation: no array 'labels' beside {', '.join(labelled)}; expected the class of each input")
+    if any(len(value) != len(labels) for value in data.values()):
+        sizes = ", ".join(f"{len(value)} of {name}" for name, value in data.items())
+        raise TilewrightError(f"validation: {len(labels)} labels for {sizes}; expected one label for each input")
+    return accuracy(model, quantised, data, labels)
+
+
+def float_and_quantised(compiled: Compiled) -> tuple[Model, Model]:
+    """The float model, and what was made of it."""
+    model, quantised = compiled.imported.float_model, compiled.imported.quantised_model
+    if model is None or quantised is None:
+        raise TilewrightError("validation: the model comes quantised, expected a float model; leave --validate out")
+    return model, quantised
+
+
+def quantised_onnx(compiled: Compiled) -> onnx.ModelProto:
+    """What the program computes, as a model that onnxruntime runs; compiled again, it gives the same program."""
+    return compiled.imported.oracle
+
+
+def read_groups(path: Path) -> list[list[str]]:
+    """Groups from a JSON file: a list of lists of operation names."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise TilewrightError(f"{path}: not JSON: {error}") from None
+    if not isinstance(value, list) or not all(isinstance(g, list) and all(isinstance(n, str) for n in g) for g in value):
+        raise TilewrightError(f'{path}: expected a list of lists of operation names, as [["conv1", "pool1"]]')
+    return value

@@ -1,0 +1,59 @@
+"""What a program's model tells of its nodes: shapes of what they read and make, bytes that they move, products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import onnx
+
+from isa.program import WHOLE_MODEL, HostTensor, Program
+from tilewright.profile.macs import macs_of, sized
+from tilewright.profile.shapes import Shapes, shapes_of
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The quantised model that a program carries; without nodes for a program that was assembled."""
+
+    model: onnx.ModelProto
+    inputs: tuple[HostTensor, ...]
+
+    @cached_property
+    def nodes(self) -> dict[str, onnx.NodeProto]:
+        return {node.name: node for node in self.model.graph.node}
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """Those that only real data tells are left out."""
+        asked = (name for node in self.model.graph.node for name in (*node.input, *node.output) if name)
+        return shapes_of(self.model, self.inputs, asked)
+
+    @cached_property
+    def macs(self) -> Mapping[str, int]:
+        """Multiply-accumulates by node: of convolutions, dense layers, products of two activations, recurrent layers."""
+        rows = (node for node in self.model.graph.node if all(name in self.shapes for name in sized(node)))
+        return {node.name: count for node in rows if (count := macs_of(node, self.shapes)) is not None}
+
+    def moved(self, node: onnx.NodeProto) -> int:
+        """Bytes that a node reads and writes, as floats."""
+        return sum(FLOAT_BYTES * math.prod(self.shapes.get(name, (0,))) for name in (*node.input, *node.output))
+
+
+def network_of(program: Program) -> Network:
+    blob = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), b"")
+    return _network(blob, program.inputs)
+
+
+@lru_cache(maxsize=2)
+def _network(blob: bytes, inputs: tuple[HostTensor, ...]) -> Network:
+    return Network(onnx.load_model_from_string(blob), inputs)
+
+
+def macs_of_nodes(program: Program) -> Mapping[str, int]:
+    """By node name; empty for a program without a model."""
+    return network_of(program).macs

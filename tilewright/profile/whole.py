@@ -1,0 +1,199 @@
+"""The whole time of a program: machine, parts on the CPU, and transfers between them, one after the other, in their order.
+
+The machine's times are cycles over the configuration's clock, which nobody has measured. The processor's are estimates
+(``tilewright.processors``). A part that the processor cannot run has no time, and so has all that follows it no place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import onnx
+
+from isa.program import CpuStep, MachineStep, Program
+from tilewright.host_speed import HostSpeed
+from tilewright.processors import Processor
+from tilewright.profile.activity import Activity
+from tilewright.profile.network import Network, network_of
+
+MACHINE, CPU, TRANSFER = "machine", "cpu", "transfer"
+KINDS = (MACHINE, CPU, TRANSFER)
+
+
+@dataclass(frozen=True)
+class Span:
+    """One stretch of a run."""
+
+    kind: str
+    """``machine``, ``cpu`` or ``transfer``."""
+    name: str
+    """Of the part on the CPU, or the tensors that are copied."""
+    ms: float | None
+    """None: the processor cannot run it."""
+    start_ms: float | None = None
+    """None: after a part without a time."""
+    cycles: int | None = None
+    """Of the machine."""
+    nodes: tuple[str, ...] = ()
+    operators: tuple[str, ...] = ()
+    macs: int = 0
+    bytes: int = 0
+    """Copied."""
+
+
+@dataclass(frozen=True)
+class WholeTime:
+    """A run from the first input to the last output."""
+
+    spans: tuple[Span, ...]
+    clock_mhz: int
+    processor: Processor
+    source: str
+    """Of the cycles: ``cycle model`` or ``RTL``."""
+
+    @cached_property
+    def cycles(self) -> int:
+        return sum(span.cycles or 0 for span in self.spans)
+
+    def ms_of(self, kind: str) -> float | None:
+        return _sum(span.ms for span in self.spans if span.kind == kind)
+
+    @property
+    def ms(self) -> float | None:
+        """From the first input to the last output; None: the processor cannot run all parts."""
+        return _sum(span.ms for span in self.spans)
+
+    @property
+    def inferences_per_second(self) -> float | None:
+        """One after the other."""
+        return 1000 / self.ms if self.ms else None
+
+    @property
+    def stuck(self) -> tuple[Span, ...]:
+        """Parts that the processor cannot run."""
+        return tuple(span for span in self.spans if span.ms is None)
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no whole time; empty: there is."""
+        if not self.stuck:
+            return ""
+        first, more = self.stuck[0], len(self.stuck) - 1
+        others = f" and {more} more part{'s' if more > 1 else ''}" if more else ""
+        return (
+            f"part {first.name} ({', '.join(first.operators)}){others} cannot run on {self.processor.name}, "
+            "which has no onnxruntime; --cpu names another processor"
+        )
+
+    @property
+    def told(self) -> str:
+        """The whole time in half a sentence."""
+        if self.ms is None:
+            return f"no time: {self.trouble}"
+        return f"{self.ms:.3f} ms, {self.inferences_per_second or 0:,.0f} inferences/s ({self.clock})"
+
+    @property
+    def clock(self) -> str:
+        return f"at {self.clock_mhz} MHz, not measured"
+
+    def in_cycles(self) -> list[tuple[Span, float, float]]:
+        """Each span with its start and length in cycles of the machine's clock; one without a time has no length."""
+        found, at = [], 0.0
+        for span in self.spans:
+            length = float(span.cycles or 0) if span.kind == MACHINE else (span.ms or 0.0) * 1000 * self.clock_mhz
+            found.append((span, at, length))
+            at += length
+        return found
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where the machine's cycles lie among the host's work; a part without a time takes none here."""
+        ends, shifts, cycles, host = [], [], 0, 0.0
+        for span in self.spans:
+            if span.kind == MACHINE:
+                cycles += span.cycles or 0
+                ends.append(cycles)
+                shifts.append(round(host))
+            else:
+                host += (span.ms or 0.0) * 1000 * self.clock_mhz
+        return Placement(tuple(ends), tuple(shifts), cycles + round(host))
+
+
+@dataclass(frozen=True)
+class Placement:
+    """From cycles that the machine counts to cycles since the first input came, host's work included."""
+
+    ends: tuple[int, ...]
+    """Of machine steps."""
+    shifts: tuple[int, ...]
+    """Of each machine step: cycles of host's work before it."""
+    total: int
+
+    def begin(self, cycle: int) -> int:
+        """Of something that starts there."""
+        return cycle + self._shift(bisect_right(self.ends, cycle))
+
+    def end(self, cycle: int) -> int:
+        """Of something that ends there."""
+        return cycle + self._shift(bisect_left(self.ends, cycle))
+
+    def _shift(self, step: int) -> int:
+        return self.shifts[min(step, len(self.shifts) - 1)] if self.shifts else 0
+
+    def items(self, items: Iterable[Activity]) -> list[Activity]:
+        return [replace(item, start=self.begin(item.start), finish=self.end(item.finish)) for item in items]
+
+
+def whole_time(program: Program, step_cycles: Sequence[int], processor: Processor, source: str = "cycle model") -> WholeTime:
+    """``step_cycles``: of each machine step."""
+    speed, clock = processor.speed(), program.config.clock_mhz
+    found: list[Span] = []
+    start: float | None = 0.0
+    for span in _spans(program, iter(step_cycles), processor, speed):
+        ms = span.ms if span.kind != MACHINE else (span.cycles or 0) / clock / 1000
+        found.append(replace(span, ms=ms, start_ms=start))
+        start = None if start is None or ms is None else start + ms
+    return WholeTime(tuple(found), clock, processor, source)
+
+
+def _spans(program: Program, cycles: Iterator[int], processor: Processor, speed: HostSpeed) -> Iterator[Span]:
+    buffers = {buffer.name: buffer.nbytes for buffer in program.buffers}
+    graphs = {graph.name: graph.model for graph in program.cpu_graphs}
+    network = network_of(program)
+    host = {tensor.name for tensor in program.inputs}
+
+    def copied(names: Iterable[str]) -> Iterator[Span]:
+        moved = [name for name in names if name in buffers]
+        size = sum(buffers[name] for name in moved)
+        if moved:
+            yield Span(TRANSFER, ", ".join(moved), 1000 * size / speed.copied_bytes_per_second, bytes=size)
+
+    yield from copied(tensor.name for tensor in program.inputs)
+    number = 0
+    for step in program.run_order:
+        if isinstance(step, MachineStep):
+            number += 1
+            yield Span(MACHINE, f"machine {number}", None, cycles=next(cycles))
+            continue
+        graph = onnx.load_model_from_string(graphs[step.graph]).graph
+        yield from copied(value.name for value in graph.input if value.name not in host)
+        yield _part(step, graph, network, processor, speed)
+        host |= {value.name for value in graph.output}
+        yield from copied(value.name for value in graph.output)
+    yield from copied(tensor.name for tensor in program.outputs if tensor.name not in host)
+
+
+def _part(step: CpuStep, graph: onnx.GraphProto, network: Network, processor: Processor, speed: HostSpeed) -> Span:
+    macs = sum(network.macs.get(node.name, 0) for node in graph.node)
+    seconds = speed.seconds(len(graph.node), macs, sum(network.moved(node) for node in graph.node))
+    runs = processor.onnxruntime or bool(step.conversions)
+    names, operators = (node.name for node in graph.node), dict.fromkeys(node.op_type for node in graph.node)
+    return Span(CPU, step.graph, 1000 * seconds if runs else None, nodes=tuple(names), operators=tuple(operators), macs=macs)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    found = list(values)
+    return None if None in found else sum(value for value in found if value is not None)

@@ -1,0 +1,158 @@
+"""The whole run as the page heads with it: facts, bars of machine, CPU and transfers in their place, device, bottlenecks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from isa.chips import CHIPS
+from isa.config import MachineConfig
+from isa.estimate import estimate
+from isa.program import Program
+from tilewright.profile.network import network_of
+from tilewright.profile.whole import CPU, KINDS, MACHINE, TRANSFER, WholeTime
+from tilewright.report.layers import GroupRow, LayerRow
+from tilewright.report.svg import count, element, picture, short, size, ticks, titled
+
+_WIDTH, _LEFT, _RIGHT, _ROW, _GAP = 860, 92, 14, 26, 8
+COLOURS = {MACHINE: "var(--work)", CPU: "#d9822b", TRANSFER: "#7a6fd0"}
+NAMES = {MACHINE: "machine", CPU: "CPU", TRANSFER: "transfers"}
+
+
+def facts(program: Program, time: WholeTime, layers: Sequence[LayerRow]) -> str:
+    """End to end first."""
+    config, cycles = program.config, time.cycles
+    macs, moved = sum(layer.macs for layer in layers), sum(layer.read + layer.written for layer in layers)
+    every = sum(network_of(program).macs.values())
+    told = {
+        "ms end to end": _ms(time.ms),
+        "inferences/s": "no time" if time.inferences_per_second is None else f"{time.inferences_per_second:,.0f}",
+        f"ms of the machine {time.clock}": _ms(time.ms_of(MACHINE)),
+        f"ms on {time.processor.name}": _ms(time.ms_of(CPU)),
+        "ms of transfers": _ms(time.ms_of(TRANSFER)),
+        f"cycles, {time.source}": f"{cycles:,}",
+        "utilisation": f"{macs / (cycles * config.macs_per_cycle):.1%}" if cycles else "-",
+        "MACs in all": count(every),
+        "MACs on the CPU": count(max(0, every - macs)),
+        "of DRAM, data": size(moved),
+        "of DRAM, code": size(4 * len(program.words)),
+        "layers": str(len(layers)),
+    }
+    boxes = (element("div", element("b", value) + element("span", escape(name))) for name, value in told.items())
+    return element("div", "".join(boxes), class_="facts")
+
+
+def _ms(value: float | None) -> str:
+    return "no time" if value is None else f"{value:.3g}"
+
+
+def bars(time: WholeTime) -> str:
+    """One row each for machine, CPU and transfers, time to the right; what cannot run is a red line where it would be."""
+    whole = sum(span.ms or 0.0 for span in time.spans) or 1.0
+    wide = _WIDTH - _LEFT - _RIGHT
+    height = len(KINDS) * (_ROW + _GAP) + 40
+    parts = []
+    for number, kind in enumerate(KINDS):
+        y = number * (_ROW + _GAP)
+        parts.append(element("rect", x=_LEFT, y=y, width=wide, height=_ROW, class_="plot"))
+        parts.append(element("text", NAMES[kind], x=_LEFT - 8, y=y + _ROW / 2 + 4, class_="end"))
+    at = 0.0
+    for span in time.spans:
+        y, x, length = KINDS.index(span.kind) * (_ROW + _GAP), _LEFT + at / whole * wide, (span.ms or 0.0) / whole * wide
+        what = f"{span.cycles:,} cycles" if span.cycles is not None else f"{len(span.nodes)} nodes: {', '.join(span.operators)}"
+        what = size(span.bytes) if span.kind == TRANSFER else what
+        text = f"{span.name}: {'no time' if span.ms is None else f'{span.ms:.4f} ms'}; {what}"
+        colour = "#d43f3a" if span.ms is None else COLOURS[span.kind]
+        bar = element("rect", titled(text), x=x, y=y, width=max(length, 1.5), height=_ROW, fill=colour, class_="span")
+        parts.append(bar)
+        at += span.ms or 0.0
+    for tick in ticks(whole):
+        parts.append(element("text", f"{tick:.3g}", x=_LEFT + tick / whole * wide, y=height - 22, class_="middle"))
+    parts.append(element("text", "ms", x=_LEFT + wide / 2, y=height - 4, class_="middle"))
+    return picture(_WIDTH, height, parts, "The whole run")
+
+
+def whole_note(time: WholeTime) -> str:
+    trouble = f"No time end to end: {time.trouble}. " if time.stuck else ""
+    return (
+        f"{trouble}One after the other, as the host drives the machine. The machine's clock is assumed, {time.clock}. "
+        f"Processor {time.processor.described}."
+    )
+
+
+def resources(config: MachineConfig) -> str:
+    """What the machine takes of its chip; empty: it names none."""
+    chip = CHIPS.get(config.chip)
+    if chip is None:
+        return ""
+    rows = []
+    for one in estimate(config, chip.family):
+        if chip.capacity.get(one.kind):
+            share = one.number * config.chip_cores / chip.capacity[one.kind]
+            colour = "var(--inside)" if share > 1 else "var(--work)"
+            bar = element("i", "", style=f"width:{min(100.0, 100 * share):.1f}%;background:{colour}")
+            text = f"{one.number * config.chip_cores:,.0f} of {chip.capacity[one.kind]:,} ({share:.0%})"
+            cells = [one.kind, element("div", bar, class_="bar wide"), text, f"{one.error:.0%}"]
+            rows.append(element("tr", "".join(element("td", cell) for cell in cells)))
+    cores = f"{config.chip_cores} cores " if config.chip_cores > 1 else ""
+    heads = ["resource", f"{cores}on {chip.name}", "", "error up to"]
+    head = element("tr", "".join(element("th", text) for text in heads))
+    return element("div", element("table", element("thead", head) + element("tbody", "".join(rows))), class_="scroll")
+
+
+@dataclass(frozen=True)
+class Bottleneck:
+    """Where time goes, and what would help."""
+
+    ms: float
+    what: str
+    remedy: str
+
+
+def bottlenecks(config: MachineConfig, time: WholeTime, groups: Sequence[GroupRow]) -> list[Bottleneck]:
+    """The three that take most of the run."""
+    found = [*_of_host(time), *(_of_group(config, group) for group in groups)]
+    return sorted(found, key=lambda each: -each.ms)[:3]
+
+
+def _of_host(time: WholeTime) -> Iterator[Bottleneck]:
+    for span in time.spans:
+        if span.kind == CPU and span.ms is not None:
+            operators = ", ".join(span.operators)
+            help_text = "compile --verbose says what keeps each node there; operators of `tilewright ops` would not be"
+            yield Bottleneck(span.ms, f"part {span.name} on {time.processor.name}: {operators}", help_text)
+        elif span.kind == TRANSFER and span.ms is not None:
+            help_text = "8-bit inputs and outputs (--input-type, --output-type), --input-layout nhwc, or fewer parts on the CPU"
+            yield Bottleneck(span.ms, f"transfer of {span.name}: {size(span.bytes)}", help_text)
+
+
+def _of_group(config: MachineConfig, group: GroupRow) -> Bottleneck:
+    ms, peak = group.cycles / config.clock_mhz / 1000, config.macs_per_cycle
+    names = ", ".join(short(layer.name) for layer in group.layers[:3]) + (" and more" if len(group.layers) > 3 else "")
+    what = f"group {group.number} ({names}), {group.cycles:,} cycles"
+    busiest = max(group.layers, key=lambda layer: layer.work)
+    moving = group.dram_bytes / config.axi_bytes
+    if moving > 0.7 * group.cycles:
+        share = moving / max(group.cycles, 1)
+        wider = "a wider bus (axi_data_bits), larger buffers, or --effort full, which weighs more groups"
+        return Bottleneck(ms, f"{what}: DRAM moves {size(group.dram_bytes)} in {share:.0%} of that", wider)
+    if busiest.work < 0.5 * group.cycles:
+        waits = ", ".join(cause for cause, _ in busiest.waits.most_common(2)) or "the group before"
+        return Bottleneck(ms, f"{what}: its busiest layer works {busiest.work:,} of them, and waits for {waits}",
+                          "a larger batch or fewer, larger layers: small ones cannot hide DRAM's latency")  # fmt: skip
+    share = busiest.utilisation(peak)
+    if busiest.macs and share < 0.5:
+        return Bottleneck(ms, f"{what}: {short(busiest.name)} fills {share:.0%} of the array while it works",
+                          f"channels in multiples of {config.ic_p} in and {config.oc_p} out, or other lanes")  # fmt: skip
+    return Bottleneck(ms, f"{what}: {short(busiest.name)} is bound by its unit, {busiest.unit.name}", "a larger array")
+
+
+def bottleneck_list(found: Sequence[Bottleneck], time: WholeTime) -> str:
+    whole = time.ms
+    rows = []
+    for each in found:
+        share = f", {each.ms / whole:.0%} of the run" if whole else ""
+        head = element("b", f"{each.ms:.3g} ms{share}") + f": {escape(each.what)}."
+        rows.append(element("li", head + element("div", f"What would help: {escape(each.remedy)}.", class_="soft")))
+    return element("ol", "".join(rows))
