@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from bench.memory_order import exactly
 from bench.memory_tasks import even_cuts, float_tasks
@@ -75,7 +76,7 @@ def _peaks(all_tasks: dict[str, Tasks]) -> Rows:
         first = reverse_post_order(tasks)
         peaks, seconds = [], []
         for order in ORDERS:
-            found, taken = _timed(lambda tasks=tasks, first=first, order=order: ordering_of(order)(tasks, first))
+            found, taken = _timed(partial(ordering_of(order), tasks, first))
             peaks.append(_kb(tasks.peak(found)))
             seconds.append(taken)
         paper = ", ".join(map(str, TABLE_2[name])) if name in TABLE_2 else NOT_IN

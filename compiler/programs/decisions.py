@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from compiler.emit.blocked import Blocked
+from compiler.emit.blocked import NONE_BLOCKED, Blocked
 from compiler.emit.places import Given
 from compiler.fusion.legal import Mask, OpSets
 from compiler.layers.fit import FitError
@@ -74,7 +74,7 @@ def _arrangement(config: MachineConfig, schedule: Schedule) -> Arrangement:
     if schedule.places is not None and not schedule.listed:
         raise schedule.origin.error("places", 'places: who meets whom depends on the order; expected order = "listed", too')
     given = None if schedule.places is None else Given(tuple(schedule.places.items()), schedule.origin)
-    blocked = Blocked(frozenset(schedule.blocked or ()), config.ic_p, schedule.origin)
+    blocked = Blocked(frozenset(schedule.blocked), config.ic_p, schedule.origin) if schedule.blocked else NONE_BLOCKED
     return Arrangement(schedule.listed, bool(schedule.host_in_work), schedule.overlap, given, blocked)
 
 

@@ -20,8 +20,9 @@ from compiler.planning.plan import Plan
 from compiler.planning.plan_partition import plans_of
 from compiler.planning.running_order import ordered_groups
 from compiler.programs.decisions import decisions
-from compiler.programs.frugal import frugal
+from compiler.programs.frugal import ANY, frugal
 from compiler.programs.timing import program_cycles
+from compiler.schedule.document import Schedule
 from compiler.schedule.reading import parse_schedule
 from compiler.search.cost import Evaluator
 from compiler.xgraph.graph import XGraph
@@ -100,6 +101,12 @@ def test_a_schedule_keeps_what_is_blocked() -> None:
     again = plans_of(NANO, graph, found.groups, wanted=found.wanted, listed=True)
     arranged = frugal(NANO, graph, again, CYCLES, found.arrangement)
     assert emit_program(NANO, graph, again, arranged.sharing).words == emit_program(NANO, graph, steps(graph), sharing).words
+
+
+def test_a_schedule_that_blocks_nothing_leaves_the_arrangement_open() -> None:
+    graph = residual()
+    assert decisions(NANO, graph, Schedule()).arrangement == ANY
+    assert decisions(NANO, graph, Schedule(blocked=("conv0_out",))).arrangement != ANY
 
 
 def test_the_choice_is_the_best_of_all_by_what_groups_measure() -> None:

@@ -12,7 +12,8 @@ import pytest
 from compiler.driver import frugal_steps
 from compiler.emit.described import schedule_text
 from compiler.emit.program import emit_program
-from compiler.papers.neocpu.search import problem_of, solved
+from compiler.papers.neocpu.search import problem_of
+from compiler.papers.neocpu.solving import solved
 from compiler.planning.group_schemes import plan_as, scheme_of, schemes
 from compiler.planning.grouping import one_each
 from compiler.planning.objective import CYCLES
