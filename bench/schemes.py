@@ -25,10 +25,10 @@ from bench.command import command
 from bench.figures import listed, number, paragraph
 from bench.network_table import PAPERS as PAGE
 from bench.network_table import put_row, put_text, rows_of, text_of
+from bench.papers.scheme_optimum import Proof, prove
 from bench.strategies import imported
 from compiler.papers.neocpu import dynamic, pbqp
 from compiler.papers.neocpu.problem import Costs, Problem, Solution
-from compiler.papers.neocpu.proof import Proof, prove
 from compiler.papers.neocpu.search import problem_of
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import needs_of

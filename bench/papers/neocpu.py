@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bench.papers.scheme_optimum import prove
 from bench.papers.table import NOT_IN, Table
 from bench.strategies import imported, timed
 from compiler.emit.blocked import NONE_BLOCKED, Blocked, blockable
 from compiler.emit.places import Sharing
 from compiler.papers.neocpu.layouts import best_layouts, layout_problem
-from compiler.papers.neocpu.proof import prove
 from compiler.papers.neocpu.search import with_all_schemes
 from compiler.papers.neocpu.solving import is_chain, solved
 from compiler.planning.plan import Plan

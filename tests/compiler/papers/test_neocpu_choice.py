@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.papers.scheme_optimum import prove
 from compiler.papers.neocpu import dynamic, pbqp
 from compiler.papers.neocpu.problem import Problem
-from compiler.papers.neocpu.proof import prove
 from isa.errors import TilewrightError
 
 
