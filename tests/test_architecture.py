@@ -27,13 +27,13 @@ MAY_IMPORT = {
 ELABORATES_HARDWARE = ("sim/rtl/", "sim/random/", "sim/proof/")
 """Where ``sim`` may import ``hw``: to elaborate the RTL that it runs or proves."""
 FOLDERS_OF_THE_COMPILER = {
-    "layers": {"layers", "schedule", "xgraph", "tuned"},
-    "planning": {"planning", "layers", "memory", "schedule", "xgraph", "tuned"},
-    "emit": {"emit", "planning", "layers", "memory", "schedule", "xgraph", "tuned"},
+    "layers": {"layers", "instructions", "xgraph", "tuned"},
+    "planning": {"planning", "layers", "memory", "instructions", "schedule", "xgraph", "tuned"},
+    "emit": {"emit", "planning", "layers", "memory", "instructions", "schedule", "xgraph", "tuned"},
     "search": {"search", "fusion", "planning", "layers", "memory", "schedule", "xgraph", "tuned"},
     "programs": {
-        "programs", "search", "fusion", "emit", "frontend", "passes", "planning", "layers", "memory", "schedule", "xgraph",
-        "tuned",
+        "programs", "search", "fusion", "emit", "frontend", "passes", "planning", "layers", "memory", "instructions", "schedule",
+        "xgraph", "tuned",
     },
 }  # fmt: skip
 """What each folder on the way from operations to instructions may import: groups and plans are chosen without knowing their
