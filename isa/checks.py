@@ -12,8 +12,18 @@ if TYPE_CHECKING:
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_packing, check_array_clock):
+    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks):
         check(config)
+
+
+def check_banks(config: MachineConfig) -> None:
+    """Each phase has equally many banks."""
+    if config.fm_banks % config.fm_phases:
+        raise ConfigError(
+            f"configuration field fm_banks: {config.fm_banks} is not a multiple of {config.fm_phases}, "
+            f"which px_p = {config.px_p} asks for (and pool_taps = {config.pool_taps}), "
+            "so that pixel lanes never collide at stride 1 and 2"
+        )
 
 
 def check_misc(config: MachineConfig) -> None:

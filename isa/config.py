@@ -154,12 +154,6 @@ class MachineConfig:
         if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
             raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
         check_lanes(self)
-        if self.fm_banks % self.fm_phases:
-            raise ConfigError(
-                f"configuration field fm_banks: {self.fm_banks} is not a multiple of {self.fm_phases}, "
-                f"which px_p = {self.px_p} asks for (and pool_taps = {self.pool_taps}), "
-                f"so that pixel lanes never collide at stride 1 and 2"
-            )
         if self.fm_words > MAX_FM_WORDS:
             raise ConfigError(
                 f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "

@@ -32,8 +32,8 @@ FOLDERS_OF_THE_COMPILER = {
     "emit": {"emit", "planning", "layers", "memory", "instructions", "schedule", "xgraph", "tuned"},
     "search": {"search", "fusion", "planning", "layers", "memory", "schedule", "xgraph", "tuned"},
     "programs": {
-        "programs", "search", "fusion", "emit", "frontend", "passes", "planning", "layers", "memory", "instructions", "schedule",
-        "xgraph", "tuned",
+        "programs", "search", "fusion", "emit", "frontend", "passes", "planning", "layers", "memory", "instructions",
+        "schedule", "xgraph", "tuned",
     },
 }  # fmt: skip
 """What each folder on the way from operations to instructions may import: groups and plans are chosen without knowing their
