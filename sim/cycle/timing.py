@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from isa import stages
 from isa.config import MachineConfig
 from isa.depths import READ_AHEAD_BEATS, SAVE_WORDS
-from isa.latency import array_latency, conv_post_latency, pool_latency, post_latency
+from isa.latency import BANK_LATENCY, array_latency, conv_post_latency, pool_latency, post_latency
 from isa.stages import CHANNEL, DONE, FIFO, SLICE, SPLITTER
 from sim.rtl.memory import DRAM_BURSTS, READ_LATENCY
 
@@ -46,7 +46,7 @@ LOOP_TO_BEAT = stages.TAPS + stages.READ_PORT
 """From the loop over taps to the beat."""
 RASTER_TO_BEAT = stages.RASTER + LOOP_TO_BEAT
 """From a pixel group that leaves the raster's counters to its first beat."""
-READ_TO_BEAT = stages.BANK_LATENCY + stages.ANSWER
+READ_TO_BEAT = BANK_LATENCY + stages.ANSWER
 """From the grant of a beat's last word to the beat."""
 PLACES_AHEAD = stages.RASTER + stages.PLACE
 """Places between the placement's counters and the write port."""
