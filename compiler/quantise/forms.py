@@ -91,7 +91,7 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
             continue
         forms.of[node.name] = form
         reached.update(node.outputs)
-        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in BINARY) and not slopes_by_channel(model, node):
+        if form is Form.FLOAT and (node.op_type in UNARY or node.op_type in BINARY) and not _by_channel(model, node):
             roots = {origin.get(name, name) for name in activations_of(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
@@ -156,6 +156,12 @@ def slopes_by_channel(model: Model, node: Node) -> bool:
     """A PRelu with a constant slope for each channel: no function of one tensor."""
     slopes = model.constants.get(node.input(1)) if node.op_type == "PRelu" else None
     return slopes is not None and varying_dimension(slopes, len(model.shape(node.output) or ())) == 1
+
+
+def _by_channel(model: Model, node: Node) -> bool:
+    """Whether it takes constants by channel: no function of one tensor, which has one table for all channels."""
+    constants = [model.constants[name] for name in node.inputs if name in model.constants] if node.op_type in BINARY else []
+    return slopes_by_channel(model, node) or any(value.size > 1 for value in constants)
 
 
 def _per_output(model: Model, node: Node) -> bool:

@@ -55,7 +55,7 @@ def heavy_tails(model: onnx.ModelProto, rng: np.random.Generator) -> None:
 
 def dead_channels(model: onnx.ModelProto, rng: np.random.Generator) -> None:
     """Outputs whose weights are all zero, as pruning and strong decay leave them."""
-    _change(model, lambda values, axis: _by_channel(values, axis, (rng.random(values.shape[axis]) > 0.3) * 1.0))
+    _change(model, lambda values, axis: _by_channel(values, axis, np.where(rng.random(values.shape[axis]) > 0.3, 1.0, 0.0)))
 
 
 def uneven_channels(model: onnx.ModelProto, rng: np.random.Generator) -> None:

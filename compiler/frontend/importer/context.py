@@ -107,7 +107,7 @@ class Context:
     def _root(self, name: str) -> Mapped:
         shape = self.shape(name)
         require(general.at_most_four_dimensions, shape)
-        letters = guess_letters(self.consumers, name, len(shape))
+        letters = guess_letters(self.consumers, name, len(shape), self.model.constants)
         if letters == "WC" and shape[0] > general.MOST_SIDE:
             letters = "NC"
         params = self._host_params(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from compiler.frontend.importer.layout import last_letters_for, letters_for
-from compiler.frontend.model import Node
+from compiler.frontend.model import Array, Node
 
 _PASS_ON = {
     "DequantizeLinear", "QuantizeLinear", "Relu", "Clip", "Sigmoid", "Cast", "Identity", "LeakyRelu", "HardSwish", "Add", "Mul",
@@ -13,10 +13,13 @@ _PASS_ON = {
 }  # fmt: skip
 _LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
 _DENSE = {"Gemm", "QGemm", "MatMul", "QLinearMatMul"}
+_REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax"}
 _TO_SECOND = {4: (0, 3, 1, 2), 3: (0, 2, 1)}
 
 
-def guess_letters(consumers: Mapping[str, Sequence[Node]], name: str, rank: int) -> str:
+def guess_letters(
+    consumers: Mapping[str, Sequence[Node]], name: str, rank: int, constants: Mapping[str, Array] | None = None
+) -> str:  # fmt: skip
     """Letters of the plain layout; channels second unless the first reader that cares says otherwise.
 
     Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image.
@@ -36,8 +39,15 @@ def guess_letters(consumers: Mapping[str, Sequence[Node]], name: str, rank: int)
                 return "WC"
             elif node.op_type == "Transpose":
                 return last if node.integers("perm", ()) == _TO_SECOND.get(rank) else second
-            elif node.op_type in _LAST:
+            elif node.op_type in _LAST or (rank > 2 and _over_last(node, rank, constants or {})):
                 return last
             else:
                 return second
     return second
+
+
+def _over_last(node: Node, rank: int, constants: Mapping[str, Array]) -> bool:
+    """A reduction over the last dimension alone, as a normalisation of features has it."""
+    given = constants.get(node.input(1))
+    axes = node.integers("axes", ()) if given is None else tuple(given.reshape(-1).tolist())
+    return node.op_type in _REDUCTIONS and len(axes) == 1 and axes[0] % rank == rank - 1

@@ -258,6 +258,8 @@ def first_readers(*nodes: onnx.NodeProto) -> dict[str, list[Node]]:
         ([node("Gemm", "x w")], 4, "NCHW"), ([node("Flatten", "x")], 2, "NC"),
         ([node("Transpose", "x", perm=[0, 3, 1, 2])], 4, "NHWC"), ([node("Transpose", "x", perm=[0, 2, 1])], 3, "NWC"),
         ([node("Transpose", "x", perm=[0, 2, 3, 1])], 4, "NCHW"), ([node("Transpose", "x", perm=[1, 0])], 2, "NC"),
+        ([node("ReduceMean", "x", axes=[-1])], 3, "NWC"), ([node("ReduceMean", "x", axes=[3])], 4, "NHWC"),
+        ([node("ReduceMean", "x", axes=[2, 3])], 4, "NCHW"), ([node("ReduceMean", "x", axes=[1])], 3, "NCW"),
         # What passes values on is looked through, also where it reads them twice; the first reader decides.
         ([node("Relu", "x", "a"), node("Flatten", "a")], 4, "NHWC"),
         ([node("Relu", "x", "a"), node("Add", "a x", "b"), node("Conv", "b w")], 4, "NCHW"),

@@ -51,3 +51,11 @@ def test_more_channels_than_misc_sums_go_to_the_cpu() -> None:
     again = compile_graph(found, replace(preset("base"), name="wide"), strategy="naive").imported
     reasons = {name: why for op in again.graph.ops if isinstance(op, Cpu) for name, why in op.reasons.items()}
     assert "MISC sums and compares 1024 channels at most" in reasons["ReduceMean_m"]
+
+
+def test_features_of_an_input_are_its_channels() -> None:
+    """The first normalisation of a transformer, over more features than a window is wide."""
+    nodes = [node("ReduceMean", "x", "m", axes=[-1]), node("Sub", "x m", "d"), node("MatMul", "d w")]
+    found = imported(model(nodes, (1, 6, 384), {"w": weights(384, 8, scale=0.05)}))
+    assert not host_operators(found)
+    assert next(op.kind for op in found.graph.ops if isinstance(op, Eltwise)) is EltwiseKind.SUM
