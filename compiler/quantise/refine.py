@@ -39,13 +39,15 @@ FEWEST = 4
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """``score``: the mean signal to noise of what is compared, in decibels; ``others``: methods of some tensors, by root."""
+    """``score``: the mean signal to noise of what is compared, in decibels; ``others``: methods of some tensors, by root;
+    ``shifts``: of biases that are corrected, on the inputs that were seen."""
 
     score: float
     equal: bool
     method: str
     others: Mapping[str, str] = field(default_factory=dict)
     corrected: bool = False
+    shifts: Shifts = field(default_factory=dict)
 
     def params(self, draft: Draft) -> dict[str, Params]:
         return draft.params(TRIED[self.method], {root: TRIED[name] for root, name in self.others.items()})
@@ -78,7 +80,7 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     best = max(found, key=lambda choice: choice.score)
     trial, part = found[best], found[best].draft
     best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
-    reference, made = Reference.of(part.model, held), _made(part, best, seen)
+    reference, made = Reference.of(part.model, held), with_types(part.written(best.params(part), best.shifts))
     kept = frozenset[str]()
     if target is not None:
         ranked = losses(part.forms, made, held, part.factors)
@@ -130,10 +132,10 @@ class _Trial:
     def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:
         """``feeds``: those that biases are corrected on."""
         params = choice.params(self.draft)
-        shifts = corrections(self.draft, params, feeds) if choice.corrected else None
+        shifts = corrections(self.draft, params, feeds) if choice.corrected else {}
         score = self.reference.score(self.draft.written(params, shifts, self.reference.compared), self.draft.factors)
         self.told(f"{choice}: {score:.1f} dB")
-        return replace(choice, score=score)
+        return replace(choice, score=score, shifts=shifts)
 
 
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
