@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from itertools import pairwise
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from bench import large_models
 from compiler import driver
 from compiler.fusion.legal import OpSets, bits_of
 from compiler.fusion.templates import MOST_EMBEDDINGS, TEMPLATES, template_groups
@@ -20,6 +24,7 @@ from compiler.tuned import CROWD, MOST_PROMISING_OPS
 from isa.config import preset
 from tests.compiler.frontend.quantised_models import imported, model, node, weights
 from tests.e2e.network_runs import compiled
+from tilewright.api import compile_model
 
 SHAPE = (1, 4, 4, 4)
 
@@ -98,3 +103,13 @@ def test_a_graph_that_is_too_large_to_search_is_fused_greedily(monkeypatch: pyte
     greedy = compiled(small, "nano", strategy="greedy").program
     monkeypatch.setattr(driver, "MOST_SEARCHED", 2)
     assert compiled(small, "nano", strategy="best").program.words == greedy.words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("form", "count"), [(large_models.side_by_side, 300), (large_models.many_outputs, 2000)])
+def test_what_has_taken_minutes_takes_seconds(form: Callable[[int], onnx.ModelProto], count: int) -> None:
+    """Of one core, and some times as many as measured: ``python -m bench.large_models`` tells how many."""
+    since = time.process_time()
+    found = compile_model(form(count), "nano", effort="quick", calibration={"x": np.ones(SHAPE, np.float32)}, cache=False)
+    assert time.process_time() - since < 240
+    assert sum(len(plan.group.layers) for plan in found.plans) >= count
