@@ -17,9 +17,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.command import command
+from bench.network_table import COMPILATION, put_row
 from tilewright.compiling import compile_model
 
 SHAPE = (1, 4, 4, 4)
+TITLE = "Large models"
+COLUMNS = ("form", "nodes", "strategy", "effort", "s", "s per 1 000 nodes", "words of the program")
 COUNTS = (500, 1_000, 2_000, 5_000)
 
 
@@ -57,7 +60,7 @@ def main(arguments: list[str]) -> int:
     chosen = parser.parse_args(arguments)
     calibration = {"x": np.random.default_rng(0).normal(size=SHAPE).astype(np.float32)}
     os.environ["TILEWRIGHT_CORES"] = "1"
-    print("form | nodes | seconds | seconds per 1 000 nodes | words")
+    print(" | ".join(COLUMNS))
     for count in chosen.counts:
         for form in FORMS:
             since = time.process_time()
@@ -68,7 +71,12 @@ def main(arguments: list[str]) -> int:
                 )  # fmt: skip
             seconds = time.process_time() - since
             words = len(found.program.words)
-            print(f"{form.__name__} | {count} | {seconds:.1f} | {1000 * seconds / count:.1f} | {words}", flush=True)
+            row = [
+                form.__name__.replace("_", " "), str(count), chosen.strategy, chosen.effort, f"{seconds:.1f}",
+                f"{1000 * seconds / count:.1f}", str(words),
+            ]  # fmt: skip
+            print(" | ".join(row), flush=True)
+            put_row(TITLE, COLUMNS, row, 4, COMPILATION)
     return 0
 
 
