@@ -111,7 +111,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.chip_lifetimes
 	$(BIN)/python -m bench.memory_work
 	$(BIN)/python -m bench.memory_work --least
-	$(BIN)/python -m bench.large_models 500 1000 --strategy greedy
+	$(BIN)/python -m bench.large_models
 	$(BIN)/python -m bench.networks --workers 1
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
 	$(BIN)/python -m bench.hold_out

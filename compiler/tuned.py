@@ -33,6 +33,8 @@ THINNED = 1.25
 MOST_SEARCHED = 2_500
 """Operations of a graph that is searched. What the search takes grows with the third power of them. A larger graph gets the
 groups of ``greedy``, which takes as long as to emit them."""
+CROWD = 16
+"""Operations that read one map, beyond which only neighbours among them form groups: all subsets are too many, and alike."""
 MOST_PROMISING_OPS = 16
 """Operations of a group, for cycles. Longer groups gain some tenths of a percent on ``zu9`` and take longer to plan."""
 SHAPES_AT_ONCE = 64

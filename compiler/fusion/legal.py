@@ -13,6 +13,7 @@ from functools import cached_property
 
 from compiler.planning.grouping import machine_ops
 from compiler.planning.running_order import running_order
+from compiler.tuned import CROWD
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Op
 
@@ -82,17 +83,44 @@ class OpSets:
     def shares(self) -> list[Mask]:
         """Others that read a map that each one reads."""
         joined = [0] * len(self.ops)
-        for number, op in enumerate(self.ops):
-            for name in op.inputs:
-                for user in self.graph.consumers(name):
-                    if user is not op and user in self.number:
-                        joined[number] |= 1 << self.number[user]
+        for readers in self._readers:
+            together = sum(1 << number for number in readers)
+            for number in readers:
+                joined[number] |= together & ~(1 << number)
         return joined
+
+    @cached_property
+    def _readers(self) -> list[list[int]]:
+        """Of each map that is read, the operations that do, in their order."""
+        found: dict[str, list[int]] = {}
+        for number, op in enumerate(self.ops):
+            for name in dict.fromkeys(op.inputs):
+                found.setdefault(name, []).append(number)
+        return [*found.values()]
 
     @cached_property
     def joins(self) -> list[Mask]:
         """All with which each may share a group. A map that is stored for a view or the CPU joins nobody."""
         return [a | b for a, b in zip(self.feeds, self.shares, strict=True)]
+
+    @cached_property
+    def near(self) -> list[Mask]:
+        """Of these, those by which a search lets a group grow. Of a crowd that reads one map each joins those before and behind
+        it, and the first joins the map's maker: subsets of a crowd are too many, and all alike."""
+        if all(len(readers) <= CROWD for readers in self._readers):
+            return self.joins
+        joined = [0] * len(self.ops)
+        for readers in self._readers:
+            crowd = len(readers) > CROWD
+            together = sum(1 << number for number in readers)
+            for place, number in enumerate(readers):
+                beside = readers[max(0, place - 1) : place + 2] if crowd else []
+                joined[number] |= (sum(1 << other for other in beside) if crowd else together) & ~(1 << number)
+        for maker, users in enumerate(self.users):
+            for user in bits_of(users if users.bit_count() <= CROWD else users & -users):
+                joined[maker] |= 1 << user
+                joined[user] |= 1 << maker
+        return joined
 
     @cached_property
     def apart(self) -> list[Mask]:
@@ -110,9 +138,9 @@ class OpSets:
     @cached_property
     def descendants(self) -> list[Mask]:
         below = [0] * len(self.ops)
-        for number, above in enumerate(self.ancestors):
-            for other in bits_of(above):
-                below[other] |= 1 << number
+        for number in reversed(range(len(self.ops))):
+            for other in bits_of(self.needs[number]):
+                below[other] |= below[number] | 1 << number
         return below
 
     @cached_property

@@ -114,7 +114,7 @@ class _Waiting:
             self.prices[mask] = price
             self._relaxation.add(mask, price)
             beyond = price - self._floor(mask)
-            for larger in extensions(evaluator.sets, evaluator.sets.joins, mask):
+            for larger in extensions(evaluator.sets, evaluator.sets.near, mask):
                 if larger.bit_count() > self._most_ops:
                     self.longer.add(larger)
                 elif larger not in self._asked:
