@@ -20,7 +20,7 @@ class Config:
     """``Config("base")``, ``Config("mine.toml")``, or with changes: ``Config("nano", name="mine", oc_p=8)``."""
 
     def __init__(self, source: str | Path | MachineConfig | Config = "base", **fields: Any) -> None:
-        """``fields``: of the configuration (docs/configuration.md); without a name of their own it is called ``custom``."""
+        """``fields``: of the configuration (docs/reference/configuration.md). Without a name it is called ``custom``."""
         machine = machine_of(source)
         if fields:
             known = asdict(machine)

@@ -74,7 +74,7 @@ JSON_FORMAT = 1
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """Keys are snake_case; docs/json.md has all of them."""
+    """Keys are snake_case; docs/reference/json.md has all of them."""
     click.echo(json.dumps({"format": JSON_FORMAT, **value}, indent=2))
 
 

@@ -19,7 +19,7 @@ from compiler.papers.neocpu.problem import Problem, Solution, infeasible
 from compiler.search.solver import solver
 
 NODES = 2000
-"""Of HiGHS' tree."""
+"""The most nodes of HiGHS' tree."""
 _ROUNDING = 1e-6
 """By which a bound of whole costs may be off in floating point."""
 

@@ -15,7 +15,7 @@ SCALE_INPUTS: dict[str, tuple[int, ...]] = {
     "QLinearAdd": (1, 4, 6), "QLinearMul": (1, 4, 6), "QGemm": (1, 4, 7), "QLinearAveragePool": (1, 3),
     "QLinearGlobalAveragePool": (1, 3), "QLinearLeakyRelu": (1, 3), "QLinearSigmoid": (1, 3), "QLinearConcat": (0,),
 }  # fmt: skip
-"""Where each operator takes its scales."""
+"""The inputs of each operator that are scales."""
 
 _BOUNDED = ("Clip", "Pad")
 _DOMAINS = ("", "ai.onnx.ml", "com.microsoft")

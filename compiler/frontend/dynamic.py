@@ -17,7 +17,7 @@ from compiler.frontend.types import with_types
 
 PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv", "MatMulIntegerToFloat": "MatMul"}
 _SCALED = "DynamicQuantizeMatMul"
-"""Of a float tensor; the others read what DynamicQuantizeLinear makes."""
+"""The operator that reads a float tensor; the others read what DynamicQuantizeLinear makes."""
 
 
 def as_float(model: Model) -> Model:
@@ -46,7 +46,7 @@ def as_float(model: Model) -> Model:
 
 
 def _places(node: Node) -> tuple[int, int, int]:
-    """Of the weights' scale, their zero-point and the bias; -1: it has none."""
+    """The inputs that are the weights' scale, their zero-point and the bias; -1 where there is none."""
     if node.op_type == _SCALED:
         return 2, 3, 4
     return (3, 5, 6) if node.op_type == "MatMulIntegerToFloat" else (-1, 3, -1)

@@ -51,7 +51,7 @@ class Edges:
         return bool(self.mean or self.scale)
 
     def forms(self, model: Model) -> dict[str, Params]:
-        """Of inputs that hold whole numbers."""
+        """The forms of inputs that hold whole numbers."""
         if not self.raw or self.input_type == AS_IT_IS:
             return {}
         return dict.fromkeys(float_inputs(model), Params(1.0, -128 if self.input_type == "uint8" else 0))
@@ -189,7 +189,7 @@ def _reading(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _read(nodes: Iterable[Node], outputs: tuple[str, ...]) -> list[Node]:
-    """Those whose results somebody wants; none but a conversion can have lost its readers."""
+    """The nodes whose results are read; only DequantizeLinear nodes can have lost their readers."""
     found = list(nodes)
     wanted = {name for node in found for name in node.reads()} | set(outputs)
     return [node for node in found if node.op_type != "DequantizeLinear" or node.output in wanted]

@@ -17,7 +17,7 @@ _NUMBER = re.compile("[0-9]{1,18}")
 _REMEDY = "keep the file that came with the model beside it, or export the model again"
 
 _NARROW_BITS: dict[int, int] = {onnx.TensorProto.INT4: 4, onnx.TensorProto.UINT4: 4, onnx.TensorProto.FLOAT4E2M1: 4}
-"""Of types of which two share a byte."""
+"""Bits of the types of which two share a byte."""
 
 
 def with_external_data(proto: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:

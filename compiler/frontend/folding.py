@@ -14,7 +14,7 @@ from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 MOST_TURNS = 10_000
-"""Of a loop over constants that is computed here; a longer one, or one of no constant number, stays in the model."""
+"""The most turns of a loop over constants that is computed here; a longer one, or one of an unknown number of turns, stays."""
 _ALIASES = {"Identity", "Dropout"}
 
 

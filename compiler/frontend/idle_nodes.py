@@ -12,7 +12,8 @@ from compiler.frontend.model import Model, Node
 
 
 def without_idle_nodes(model: Model) -> Model:
-    """The same function: such nodes are Identity, and go as Identity does. The model's types are known."""
+    """The model without idle nodes, with the same function. Such nodes become Identity, and go as Identity does. The model's
+    types are known."""
     nodes = [
         Node(node.name, "Identity", (node.inputs[kept],), node.outputs)
         if (kept := _passed_on(model, node)) is not None
@@ -37,7 +38,7 @@ def _cast(model: Model, node: Node) -> int | None:
 
 
 def _shape(model: Model, node: Node) -> int | None:
-    """Of operators that change a shape alone, or repeat values."""
+    """The input that an operator hands on unchanged, if it only changes a shape, or repeats values, and the shape stays."""
     before, after = model.shape(node.inputs[0]), model.shape(node.output)
     return 0 if before is not None and before == after else None
 

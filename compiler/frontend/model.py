@@ -146,12 +146,12 @@ def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outpu
 
 
 def large_constants(model: Model) -> dict[str, Array]:
-    """Those that no inference of shapes looks into, and that are most of a model's bytes."""
+    """Constants that no inference of shapes looks into, and that are most of a model's bytes."""
     return {k: v for k, v in model.constants.items() if v.dtype == np.float32 and v.nbytes >= LARGE}
 
 
 def hollow_proto(model: Model, outputs: Sequence[str]) -> onnx.ModelProto:
-    """The model without its large constants, which whoever runs it gives: to write and parse them takes longer than a run."""
+    """The model without its large constants, which are given when it runs: to write and parse them takes longer than a run."""
     large = large_constants(model)
     rest = {k: v for k, v in model.constants.items() if k not in large}
     proto = part_proto(replace(model, constants=rest), model.nodes, model.inputs, outputs)

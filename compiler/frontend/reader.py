@@ -31,7 +31,7 @@ LEAST_OPSET = 9
 MOST_OPSET = 26
 """The newest that onnxruntime runs."""
 USUAL_OPSET = 21
-"""Of a model that names none, because it has no node of ONNX's own."""
+"""The opset of a model that names none, because it has no node of ONNX's own."""
 
 Source = str | Path | bytes | onnx.ModelProto
 

@@ -21,7 +21,7 @@ _REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum")
 
 
 def with_fewer_transposes(model: Model) -> Model:
-    """The same function; the model itself, if nothing is saved."""
+    """A model with the same function and fewer transposes; the model itself, if nothing is saved."""
     turned, inputs = _with_turned_inputs(model)
     moved = without_identities(_Mover(turned, inputs).run())
     saved = _count(model) - _count(moved)

@@ -46,7 +46,7 @@ class Modelled(Evaluator):
         return sum(self._parameters[n] for n in bits_of(mask))
 
     def beats_of(self, mask: Mask) -> int:
-        """Of the busiest unit."""
+        """Beats of the busiest unit."""
         beats: dict[Unit, list[int]] = self.floors.beats
         return max(sum(values[n] for n in bits_of(mask)) for values in beats.values())
 

@@ -20,7 +20,7 @@ ROWS, COLUMNS = 0, 1
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Of one group."""
+    """The tiles of one group."""
 
     sets: OpSets
     mask: Mask

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of ``samples`` labelled inputs, how many the float and the quantised model get right, and on how many they agree."""
+    """For ``samples`` labelled inputs: how many the float and the quantised model get right, and on how many they agree."""
 
     samples: int
     float_right: int

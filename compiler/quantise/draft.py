@@ -21,15 +21,16 @@ from compiler.quantise.schemes import Scheme
 from compiler.quantise.statistics import Feeds, Statistics, collected
 
 MOST_MEAN_RATIO = 128.0
-"""Of a mean's input scale over its output scale and the pixels; onnxruntime's kernel takes less than 256."""
+"""The most that a mean's input scale may be over its output scale times the pixels; onnxruntime's kernel takes less than
+256."""
 RESIZED_BITS = 8
 """Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
 FEW = 4096
-"""Of fewer values than these outliers are no rule: all are held."""
+"""A tensor of fewer values holds all of them: outliers are no rule there."""
 LATE = 16
 """Layers at the end of a network whose results are compared."""
 Shifts = Mapping[str, NDArray[np.float64]]
-"""What is added to the bias of a layer, by its output."""
+"""What is added to the bias of each layer, by its output."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Draft:
         return kept if all(name in self.statistics for name in kept.forms.quantised()) else kept.calibrated(feeds)
 
     def calibrated(self, feeds: Sequence[Feeds]) -> Draft:
-        """The same by other inputs."""
+        """The draft, calibrated by other inputs."""
         return replace(self, statistics=collected(self.model, self.forms.quantised(), feeds))
 
     def equalised(self) -> Draft | None:
@@ -74,7 +75,7 @@ class Draft:
 
     @cached_property
     def values(self) -> dict[str, Statistics]:
-        """Of all members together."""
+        """Statistics of all members together."""
         found = {}
         for root, names in self.members.items():
             together = self.statistics[names[0]]
@@ -85,7 +86,7 @@ class Draft:
 
     @cached_property
     def of_functions(self) -> dict[str, Params]:
-        """Of tensors that only a function reads, whatever the method, by root."""
+        """Forms of tensors that only a function reads, whatever the method, by root."""
         found = functions_of(self.forms)
         alone = {root: names[0] for root, names in self.members.items() if len(names) == 1}
         return {
@@ -93,7 +94,7 @@ class Draft:
         }
 
     def params(self, method: Method, others: Mapping[str, Method] | None = None) -> dict[str, Params]:
-        """Of every tensor that gets an int8 form; ``others``: methods of some tensors, by root."""
+        """The form of every tensor that gets an int8 form; ``others``: methods of some tensors, by root."""
         chosen = dict(self.of_functions)
         for root, values in self.values.items():
             if root not in chosen:

@@ -26,7 +26,7 @@ Weights = Mapping[tuple[str, int], tuple[Float, Whole]]
 
 
 def weights_of(model: Model, forms: Forms, scheme: Scheme) -> Weights:
-    """Of all kernels and matrices: they need no calibration."""
+    """The weights of all kernels and matrices; they need no calibration."""
     linear = [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
     asked = dict.fromkeys((node.inputs[1], _axis_of_outputs(node, form)) for node, form in linear)
     scales = {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}

@@ -19,7 +19,7 @@ from compiler.quantise.statistics import Statistics
 
 Float64 = NDArray[np.float64]
 Factors = Mapping[str, Float64]
-"""By tensor, by channel."""
+"""Factors by tensor and channel."""
 PLAIN: Factors = {}
 LAYERS = {"Conv", "Gemm"}
 PASSING = {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout"}
@@ -61,7 +61,7 @@ def multiplied(values: Array, factors: Float64 | None) -> Array:
 
 
 def classes_of(model: Model) -> list[Class]:
-    """Those all of whose makers and readers take a factor."""
+    """The classes of which all makers and readers take a factor."""
     root: dict[str, str] = {}
 
     def find(name: str) -> str:

@@ -35,7 +35,7 @@ STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", 
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 MEANS = {"ReduceMean", "ReduceSum"}
 PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
-"""Of two tensors on the machine."""
+"""Operators of two tensors on the machine."""
 _CLAMPED = HEAVY | PAIRED | {"AveragePool", "GlobalAveragePool", "Resize"}
 BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 

@@ -22,7 +22,7 @@ Function = Callable[[Float], Float]
 
 
 def functions_of(forms: Forms) -> dict[str, Function]:
-    """By the tensor that is read; results of several functions lie beside each other."""
+    """The functions by the tensor that they read; results of several functions lie beside each other."""
     model = forms.model
     readers, makers = model.consumers(), model.producers()
     regions: dict[str, list[tuple[str, list[Node]]]] = {}

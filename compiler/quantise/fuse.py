@@ -16,7 +16,7 @@ _FOLDED_INTO = ("Conv", "ConvTranspose", "Gemm")
 
 
 def fused(model: Model) -> Model:
-    """The same function with fewer operators."""
+    """A model with the same function and fewer operators."""
     return _Fuser(model).run()
 
 

@@ -29,7 +29,7 @@ def roomy(scheme: Scheme, values: Statistics) -> Params:
 
 
 def mse(scheme: Scheme, values: Statistics) -> Params:
-    """Those with which the squared error of rounding and clipping is least."""
+    """The form with the least squared error of rounding and clipping."""
     return scheme.least_error(values)
 
 
@@ -44,7 +44,7 @@ def percentile(percent: float) -> Method:
 
 
 def entropy(scheme: Scheme, values: Statistics) -> Params:
-    """Those with which the distribution of distances from zero changes least."""
+    """The form with which the distribution of distances from zero changes least."""
     found = values.histogram
     reach = found.edge(BINS + best_threshold(found.distances()))
     return scheme.holding(max(-reach, values.low), min(reach, values.high))
@@ -58,7 +58,7 @@ MEASURED, UNMEASURED = "measured", "mse"
 
 
 def method_of(name: str) -> Method:
-    """By its name; ``percentile:99.9`` says how many percent."""
+    """The method of a name; ``percentile:99.9`` says how many percent."""
     head, _, number = name.partition(":")
     if name in METHODS:
         return METHODS[name]

@@ -22,12 +22,12 @@ _PLACES = {
     "QuantizeLinear": 1, "QLinearConv": 6, "QGemm": 7, "QLinearAdd": 6, "QLinearMul": 6, "QLinearAveragePool": 3,
     "QLinearGlobalAveragePool": 3,
 }  # fmt: skip
-"""Where an operator reads the scale of its result; its zero-point is the next input."""
+"""The input of each operator that is the scale of its result; its zero-point is the next input."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Of one tensor: ``layer`` makes it in the float model; ``decibels`` are infinite where no value changes."""
+    """The noise of one tensor: ``layer`` makes it in the float model; ``decibels`` are infinite where no value changes."""
 
     layer: str
     tensor: str
@@ -72,7 +72,7 @@ def noise_of_feeds(
 
 
 def decibels(signal: float, noise: float) -> float:
-    """Of two powers."""
+    """The ratio of two powers in decibels."""
     if noise == 0.0:
         return math.inf
     return 10 * math.log10(signal / noise) if signal > 0.0 else -math.inf

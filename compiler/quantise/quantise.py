@@ -102,7 +102,7 @@ def quantise(
 
 
 def _simplified(model: Model) -> Model:
-    """The same function in fewer kinds of operators."""
+    """A model with the same function in fewer kinds of operators."""
     mapped = as_linear_maps(model)
     return fused(on_rows(by_phases(model if mapped is model else with_types(mapped))))
 

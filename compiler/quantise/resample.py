@@ -20,7 +20,7 @@ from compiler.frontend.session import run_session, session
 Float64 = NDArray[np.float64]
 Replaced = tuple[list[Node], Mapping[str, Array]]
 MOST_WEIGHTS = 1 << 20
-"""Of a resize as a matrix."""
+"""The most weights of a resize as a matrix."""
 FINE = (2, 3, 4, 5, 6, 7, 8)
 """Factors of linear resizes for which int8 holds the exact shares."""
 PLAIN = ("half_pixel", "pytorch_half_pixel", "asymmetric")

@@ -41,7 +41,7 @@ class Scheme(Protocol):
 
 
 def squared_error(values: Float, scale: float, zero_point: int = 0) -> float:
-    """Of rounding and of clipping."""
+    """The squared error of rounding and of clipping."""
     stored = np.clip(np.rint(values / np.float32(scale)) + zero_point, -128, 127)
     return float(np.square((stored - zero_point) * np.float32(scale) - values, dtype=np.float64).sum())
 

@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Loss:
-    """A layer ``before`` and behind which signal to noise is so many decibels; ``nodes``: all that stay in float with it."""
+    """A layer, and the signal to noise before and behind it; ``nodes``: all nodes that stay in float with it."""
 
     noise: Noise
     before: float

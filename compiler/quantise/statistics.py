@@ -38,7 +38,7 @@ class CalibrationWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Of each channel (second dimension), over ``count`` values of it: the greatest distance from zero, the mean square."""
+    """For each channel (second dimension), over ``count`` values: the greatest distance from zero, and the mean square."""
 
     reach: NDArray[np.float64]
     squares: NDArray[np.float64]
@@ -70,7 +70,7 @@ def sampled(size: int, rng: np.random.Generator) -> Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Of one tensor: least and greatest value, some values, counts of all, and what is known by channel."""
+    """Statistics of one tensor: least and greatest value, some values, counts of all, and what is known by channel."""
 
     low: float
     high: float
@@ -79,7 +79,7 @@ class Statistics:
     channels: Channels | None = None
 
     def joined(self, other: Statistics) -> Statistics:
-        """Of both together; channels of different tensors have nothing to do with each other."""
+        """Statistics of both together; channels of different tensors are unrelated."""
         a, b = self.channels, other.channels
         alike = a is not None and b is not None and a.reach.shape == b.reach.shape
         return Statistics(

@@ -20,13 +20,13 @@ from sim.runtime.sessions import onnxruntime
 
 Float64 = NDArray[np.float64]
 LAYERS = {"QLinearConv": 8, "QGemm": 6}
-"""Where an operator reads its bias."""
+"""The input of each operator that is its bias."""
 TURNS = 2
 """A clamp hides part of a shift: what is left is added again."""
 LEAST_ACTIVE = 0.5
 """Share of the values of a channel that no clamp holds, below which a shift is not made greater for that it hides."""
 LEAST_VALUES = 64
-"""Of a channel, below which what its mean lacks is chance."""
+"""The fewest values of a channel; with fewer, what its mean lacks is chance."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _loaded(model: Model, node: Node, *free: str) -> onnxruntime.InferenceSessio
 
 
 def shifts_of(model: Model, reference: Reference, layers: Mapping[str, Layer]) -> dict[str, Float64]:
-    """What is added to the biases of the layers, which are found by their nodes' names."""
+    """What is added to the biases of the layers, by the names of their nodes."""
     if not layers:
         return {}
     means = reference.means({layer.final: layer.bounds for layer in layers.values()})

@@ -121,7 +121,7 @@ def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
 
 
 def significant_bits(value: float) -> int:
-    """Of the significand of a float32 number, without the zeros at its end."""
+    """The bits of a float32's significand, without the zeros at its end."""
     whole = int(math.ldexp(math.frexp(float(np.float32(value)))[0], SIGNIFICAND))
     return SIGNIFICAND - ((whole & -whole).bit_length() - 1)
 

@@ -19,7 +19,7 @@ from compiler.frontend.importer.requantise import FACTOR_BITS, MOST_ELTWISE_SHIF
 from compiler.frontend.importer.values import Params
 
 NEIGHBOURS = (0, 1, -1, 2, -2)
-"""Of the nearest factor."""
+"""Distances from the nearest factor."""
 
 
 @dataclass(frozen=True)

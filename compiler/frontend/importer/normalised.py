@@ -25,9 +25,9 @@ Int64 = NDArray[np.int64]
 WEIGHTS = range(127, 95, -1)
 """Weights that are tried: a large one gives the offset fine steps."""
 NUDGES = (0, -1, 1, -2, 2)
-"""Of the offset, in these steps."""
+"""Distances from the offset, in steps."""
 WIDE_NUDGES = range(-4, 5)
-"""The same where the first search leaves a value."""
+"""Distances that are tried where ``NUDGES`` leave a value."""
 
 
 @rule("BatchNormalization")

@@ -20,7 +20,7 @@ INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
 """Operators that round otherwise in onnxruntime's integer kernel than in float."""
 
 MEANS_OF_INTEGERS = ("AveragePool", "GlobalAveragePool")
-"""Of ReduceMean and ReduceSum there is no integer kernel: they are computed in float32."""
+"""Means that have an integer kernel. ReduceMean and ReduceSum have none: they are computed in float32."""
 
 PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators between such a one and QuantizeLinear that do not keep onnxruntime from making the kernel."""

@@ -130,7 +130,7 @@ def _rounded(total: NDArray[np.int64], shift: int) -> NDArray[np.float32]:
 
 
 def least_form(factors_: tuple[int, ...], c: int, shift: int) -> tuple[tuple[int, ...], int, int]:
-    """The same sums with common powers of two cancelled."""
+    """The same sums, with common powers of two cancelled."""
     while shift and c % 2 == 0 and all(f % 2 == 0 for f in factors_):
         factors_, c, shift = tuple(f // 2 for f in factors_), c // 2, shift - 1
     return factors_, c, shift

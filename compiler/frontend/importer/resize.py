@@ -23,7 +23,7 @@ from compiler.xgraph.ops import ConvTranspose, Finish, Requantisation, Upsample,
 Matrix = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 ROUNDING = 1e-4
-"""By which weights in float32 miss whole ones."""
+"""The most by which weights in float32 miss whole ones."""
 _PLACE = 8192
 """Added to places, so that no number that a node puts beyond the map is one of them."""
 

@@ -64,9 +64,9 @@ class Linear:
     """Which ONNX dimension holds the channels."""
     rank: int = 4
     mean_of: int = 0
-    """Of a resize: the weights of a result's pixels add up to this. onnxruntime sums them in float."""
+    """For a resize, what the weights of a result's pixels add up to. onnxruntime sums them in float."""
     source: Params | None = None
-    """Of a resize: how the map that is resized is quantised."""
+    """For a resize, how the map that is resized is quantised."""
 
     def clamped(self, lo: float, hi: float) -> Linear:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))

@@ -21,7 +21,7 @@ ONE = 1 << 23
 
 
 def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
-    """The same tensor in a map whose axes are the ONNX dimensions that the letters name."""
+    """The tensor in a map whose axes are the ONNX dimensions that the letters name."""
     shape = value.shape
     goal = plain(letters, shape)
     target = map_shape(letters, shape)
@@ -47,13 +47,13 @@ def _only(dim: Dim, letter: str) -> bool:
 
 
 def reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout, name: str = "") -> Mapped:
-    """The same bytes in a map of another shape."""
+    """The bytes of the map in a map of another shape."""
     name = ctx.tensor(name or ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
     return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
 
 
 def positions(dim: Dim) -> list[int]:
-    """Where along the axis each index of a dimension lies."""
+    """The position along the axis of each index of a dimension."""
     found = np.zeros(1, np.int64)
     for atom in dim:
         found = (found[:, None] + np.arange(atom.size) * atom.stride).reshape(-1)

@@ -35,7 +35,7 @@ class Kernel:
     zero_point: int = 0
 
     def sums(self) -> Int64:
-        """Of each output channel's weights."""
+        """The sum of each output channel's weights."""
         found: Int64 = self.stored.sum(axis=(1, 2, 3), dtype=np.int64) - self.zero_point * self.stored[0].size
         return found
 

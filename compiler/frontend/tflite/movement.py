@@ -38,7 +38,7 @@ def transposed(w: Writer, op: Operator) -> None:
 
 
 def _axes(w: Writer, number: int, values: Array) -> Array:
-    """What is said of each dimension, in the order of the map with channels first."""
+    """The values of each dimension, in the order of the map with channels first."""
     if len(w.tensor(number).shape) != 4:
         return values
     found = np.empty_like(values)

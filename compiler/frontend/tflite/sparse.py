@@ -44,7 +44,7 @@ def dense(lite: Any, sparsity: Any, values: Array, shape: tuple[int, ...]) -> Ar
 
 
 def _vector(lite: Any, told: Any, name: str) -> Int64:
-    """Of whole numbers of 8, 16 or 32 bits."""
+    """A vector of whole numbers of 8, 16 or 32 bits."""
     kinds = {lite.SparseIndexVector.Int32Vector: "<i4", lite.SparseIndexVector.Uint16Vector: "<u2"}
     kind = np.dtype(kinds.get(getattr(told, f"{name}Type")(), "u1"))
     table = getattr(told, name)()

@@ -21,7 +21,7 @@ OPSET = 21
 TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 """Channels: NHWC to NCHW, and back."""
 FIRST_AXIS = (0, 2, 3, 1)
-"""Where a dimension of NHWC is in NCHW."""
+"""The place in NCHW of each dimension of NHWC."""
 
 
 class Writer:

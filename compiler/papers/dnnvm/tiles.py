@@ -32,7 +32,7 @@ Taken = Callable[[dict[str, int], dict[str, int]], tuple[int, int]]
 
 @dataclass(frozen=True)
 class DnnvmTiles:
-    """Of one group on one machine; ``beats``: cycles of the busiest unit, ``parameters``: bytes of all operations."""
+    """The tiles of one group on one machine; ``beats``: cycles of the busiest unit, ``parameters``: bytes of all operations."""
 
     machine: Accelerator
     tiles: Tiles

@@ -47,7 +47,7 @@ def solve(tasks: Tasks, known: Sequence[int], *, pruned: bool = True, seconds: f
 
 
 def variables(tasks: Tasks, pruned: bool) -> int:
-    """Of the programme, without solving it."""
+    """The number of variables of the programme, without solving it."""
     return _Programme(tasks, pruned).variables
 
 

@@ -36,11 +36,11 @@ def solve(problem: Problem) -> Solution:
 
 @dataclass
 class _Graph:
-    """What is left, and what was taken out."""
+    """The nodes and edges that are left, and those that were taken out."""
 
     costs: dict[int, Costs]
     edges: dict[int, dict[int, Costs]]
-    """Of each node, by neighbour: rows are the node's own choices."""
+    """Costs of the edges of each node, by neighbour; rows are the node's own choices."""
     taken: list[tuple[int, Costs, dict[int, Costs]]]
 
     @classmethod

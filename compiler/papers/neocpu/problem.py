@@ -46,7 +46,7 @@ class Problem:
             _check_costs(f"edge {first}-{second}", costs)
 
     def cost(self, choices: Sequence[int]) -> float:
-        """Of one choice at each node."""
+        """The cost of one choice at each node."""
         alone = sum(float(costs[choice]) for costs, choice in zip(self.nodes, choices, strict=True))
         return alone + sum(float(costs[choices[m], choices[n]]) for (m, n), costs in self.edges.items())
 

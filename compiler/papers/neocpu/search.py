@@ -16,7 +16,7 @@ from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu
 
 SCHEMES = 6
-"""Of each group, besides its best alone."""
+"""Schemes of each group, besides its best alone."""
 
 
 def with_all_schemes(evaluator: Evaluator, steps: Sequence[Plan | Cpu]) -> list[Plan | Cpu]:

@@ -53,7 +53,7 @@ class Layer:
     """A convolution as the dataflows see it, for one image."""
 
     channels: int
-    """Of the input that each output channel needs."""
+    """The input channels that each output channel needs."""
     outputs: int
     input_pixels: int
     weights: int
