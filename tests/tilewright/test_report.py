@@ -92,7 +92,7 @@ def test_a_browser_shows_the_page_without_complaint(dark: bool, compiled: Compil
     shot = tmp_path / "shot.png"
     options = [
         "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--hide-scrollbars",
-        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=700,2300",
+        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}", "--window-size=700,4600",
         *(["--blink-settings=preferredColorScheme=0"] if dark else []),
     ]  # fmt: skip
     done = subprocess.run(

@@ -13,7 +13,7 @@ from compiler.quantise.statistics import CalibrationWarning
 from tests.compiler.frontend.quantised_models import model, node, weights
 from tilewright.compiling import compile_model
 from tilewright.parameters import ManyParameters
-from tilewright.summary import facts
+from tilewright.summary import summary
 
 
 def compiled(proto: onnx.ModelProto) -> Compiled:
@@ -31,7 +31,7 @@ def steps(count: int) -> onnx.ModelProto:
 
 def test_weights_of_an_unrolled_recurrence_are_stored_and_counted_once() -> None:
     two, six = (compiled(steps(count)) for count in (2, 6))
-    assert 64 * 64 < facts(two)["parameter bytes"] <= facts(six)["parameter bytes"] < 2 * 64 * 64 + 6 * 1024
+    assert 64 * 64 < summary(two).parameter_bytes <= summary(six).parameter_bytes < 2 * 64 * 64 + 6 * 1024
 
 
 def test_a_layer_whose_kernel_fills_few_lanes_is_named() -> None:
