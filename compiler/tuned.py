@@ -8,9 +8,11 @@ A number that bounds the time of a search changes no program if the search ends 
 
 # Partitions whose programs are timed (compiler/programs/fastest.py).
 
-CHARGES = (1, -1, 300, -300)
+CHARGES = (0, 1, -1, 300, -300)
 """Cycles by which each group is made dearer, or cheaper, to have another partition. A group hides something of its neighbours,
 or waits for them; with one cycle, the partition with fewer, or more, of those that cost the same is found."""
+SHORT_OPS = 6
+"""Groups of so few operations join those that promised most before partitions are timed: what promises most is hoped for."""
 MARGIN = 1 / 7
 """A partition is not timed if its groups cost so much more than the least sum of cycles. Two sums of one network were off by
 up to 11 % more or less than each other."""

@@ -24,7 +24,7 @@ from compiler.planning.running_order import ordered_groups
 from compiler.programs.natives import prepare
 from compiler.programs.splice import Path, splice
 from compiler.programs.timing import spent_by
-from compiler.search.best import best, best_of_weighed, plan_promising
+from compiler.search.best import best, best_of_weighed, plan_promising, plan_short
 from compiler.search.cost import Evaluator, Groups
 from compiler.search.effort import turns_of
 from compiler.search.partition import made_of, partition_by, price_of
@@ -113,6 +113,7 @@ class Programs:
 def contenders(programs: Programs, cheapest: Path) -> list[Path]:
     """Partitions that may be worth a program, the one with the least sum of cycles first."""
     evaluator = programs.evaluator
+    plan_short(evaluator, CYCLES)
     by_bytes = evaluator.planning_for(CYCLES)
 
     def charged(charge: int) -> list[Mask] | None:

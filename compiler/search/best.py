@@ -10,7 +10,7 @@ from compiler.search.cost import Evaluator, Objective
 from compiler.search.partition import Partition, left_out_of, made_of
 from compiler.search.pricing import most_of_a_size, partition_into, priced, saving_over_alone
 from compiler.search.promising import promising
-from compiler.tuned import LEAN_PART, MOST_OPS
+from compiler.tuned import LEAN_PART, MOST_OPS, SHORT_OPS
 from compiler.xgraph.graph import XGraph
 
 
@@ -49,6 +49,12 @@ def weighed_groups(evaluator: Evaluator, objective: Objective) -> tuple[set[Mask
 def plan_promising(evaluator: Evaluator, objective: Objective) -> None:
     """Groups whose plans are what they are, of which some promise most by another objective."""
     promising(evaluator, objective, int(evaluator.effort.planned / LEAN_PART))
+
+
+def plan_short(evaluator: Evaluator, objective: Objective) -> None:
+    """Groups of few operations that data flow connects, of each size as many as the graph has operations."""
+    sets = evaluator.sets
+    grow(sets, sets.feeds, SHORT_OPS, len(sets.ops), saving_over_alone(evaluator, objective), evaluator.ahead(objective))
 
 
 def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Mask] | None:
