@@ -15,8 +15,8 @@ SOURCES = sorted(HW.rglob("*.py"))
 
 def is_signal(node: ast.AST | None) -> bool:
     """A signal, or a port of a memory, whose signals are named after it."""
-    made = isinstance(node, ast.Call) and ast.unparse(node.func)
-    return bool(made) and (made in ("Signal", "Signal.like") or made.endswith((".read_port", ".write_port")))
+    made = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return made in ("Signal", "Signal.like") or made.endswith((".read_port", ".write_port"))
 
 
 def without_a_name(source: str) -> Iterator[int]:
