@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ PATIENCE = 120.0
 
 
 @pytest.fixture
-def seed(record_property: pytest.RecordProperty) -> int:
+def seed(record_property: Callable[[str, object], None]) -> int:
     """Of the clock: as many as files can be tried lie between two runs."""
     found = int(time.time())
     record_property("fuzzing from seed", found)

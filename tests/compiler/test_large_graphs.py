@@ -24,7 +24,7 @@ from compiler.tuned import CROWD, MOST_PROMISING_OPS
 from isa.config import preset
 from tests.compiler.frontend.quantised_models import imported, model, node, weights
 from tests.e2e.network_runs import compiled
-from tilewright.api import compile_model
+from tilewright.compiling import compile_model
 
 SHAPE = (1, 4, 4, 4)
 

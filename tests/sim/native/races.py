@@ -39,9 +39,9 @@ def cycle_model() -> list[Callable[[], bool]]:
 
 
 def scheduler() -> list[Callable[[], bool]]:
-    from compiler.schedule.native import engine
-    from compiler.schedule.scheduled import scheduled
-    from tests.compiler.schedule.test_hazards_and_order import SIZES, program
+    from compiler.instructions.native import engine
+    from compiler.instructions.scheduled import scheduled
+    from tests.compiler.instructions.test_hazards_and_order import SIZES, program
 
     engine.LIBRARY.built()
     found = engine.LIBRARY.loaded()
