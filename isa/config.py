@@ -105,12 +105,10 @@ class MachineConfig:
     """Two products per multiplier, summed along cascades of multipliers; needs an even ``px_p`` or ``oc_p``. Changes no
     result."""
     array_clock: int = 1
-    """With 2 the multipliers of the array, the finishing lanes, MISC and a POOL of two taps run on a second clock, ``clk2x``.
-    That halves most of them, and needs ``dsp_packing`` and an even ``oc_p`` (a multiple of 4 if ``px_p`` is odd). Changes no
-    result."""
+    """2: multipliers of the array, finishing lanes, MISC and a POOL of two taps run on a second clock, ``clk2x``. Halves most
+    of them; needs ``dsp_packing`` and an even ``oc_p`` (a multiple of 4 if ``px_p`` is odd). Changes no result."""
     shared_finish: bool = False
-    """CONV's and POOL's results go through the same finishing lanes, as many as the wider of both has; CONV goes first. Changes
-    no result."""
+    """CONV's and POOL's results go through the same finishing lanes, the wider of both; CONV goes first. Changes no result."""
     narrow_pairs: int = 0
     """Pairs of output lanes that share multipliers of 18 x 18 bits, for chips with few of them; 0 with ``dsp_packing``. Changes
     no result."""
@@ -120,8 +118,7 @@ class MachineConfig:
     """Scales of CONV: ``float32`` takes any; ``shift`` takes powers of two alone and leaves its finishing lanes without
     multipliers. POOL and MISC take any."""
     fm_ram: str = "auto"
-    """What the feature-map buffer is made of, as ``ram_style`` in the Verilog. Changes no result, nor do the six that
-    follow."""
+    """What the feature-map buffer is made of (``ram_style`` in Verilog). Like the six that follow it changes no result."""
     weight_ram: str = "auto"
     """What the weight buffer is made of."""
     param_ram: str = "auto"
