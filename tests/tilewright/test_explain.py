@@ -52,7 +52,7 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert lines[4].startswith("1 groups: the search's estimate ")
     assert lines[-2].endswith("(dram), these cost 0.0% more")
     told = json.loads(run(capsys, "explain", "model.elf", "--json")[1])
-    least, reason = told["least cycles"], told["least cycles for"]
+    least, reason = told["least_cycles"], told["least_cycles_for"]
     cycles = told["cycles"]
     assert 0 < least <= cycles
     assert lines[-3].startswith(f"the program takes {cycles:,} cycles by the cycle model")
