@@ -83,14 +83,14 @@ def test_asm_reports_as_json_and_lets_the_illegal_through_when_told(source: Path
     code, _, err = tilewright("asm", source, capsys=capsys)
     assert (code, err) == (2, f"tilewright: {source}:1: LOADP is illegal on base: count is 0, expected at least 1\n")
     code, out, _ = tilewright("asm", source, "--unchecked", "-o", output, "--json", capsys=capsys)
-    assert (code, json.loads(out)) == (0, {"file": str(output), "config": "base", "words": 4})
+    assert (code, json.loads(out)) == (0, {"format": 1, "file": str(output), "config": "base", "words": 4})
 
 
 def test_isa_prints_the_reference(capsys: pytest.CaptureFixture[str]) -> None:
     assert tilewright("isa", capsys=capsys) == (0, reference(), "")
     assert tilewright("isa", "--header", capsys=capsys) == (0, c_header(), "")
     code, out, _ = tilewright("isa", "--json", capsys=capsys)
-    assert (code, json.loads(out)) == (0, tables())
+    assert (code, json.loads(out)) == (0, {"format": 1, **tables()})
     code, _, err = tilewright("isa", "--json", "--header", capsys=capsys)
     assert (code, err) == (2, "tilewright: options --header and --json: one or the other; leave one out\n")
 
@@ -99,7 +99,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
     _, out, _ = tilewright("config", "list", capsys=capsys)
     assert [line.split()[0] for line in out.splitlines()] == list(PRESETS)
     _, out, _ = tilewright("config", "list", "--json", capsys=capsys)
-    assert [entry["macs_per_cycle"] for entry in json.loads(out)] == [16, 512, 576, 2048]
+    assert [entry["macs_per_cycle"] for entry in json.loads(out)["configurations"]] == [16, 512, 576, 2048]
     _, shown, _ = tilewright("config", "show", "zu2", capsys=capsys)
     assert config_from_dict(tomllib.loads(shown), origin="shown") == preset("zu2")
     (tmp_path / "mine.toml").write_text(shown.replace("oc_p = 12", "oc_p = 24"))
@@ -127,7 +127,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["disasm", "--raw", "none.bin"], "tilewright: none.bin: No such file or directory"),
         (["config", "show", "huge"], "tilewright: configuration 'huge': neither a preset"),
         (["verilog"], "tilewright verilog: Missing option '-o' / '--output'. See tilewright verilog --help"),
-        (["compiel"], "tilewright: No such command 'compiel'."),
+        (["compiel"], "tilewright: No such command 'compiel', did you mean 'compile'?"),
     ],
 )
 def test_bad_input_gets_one_line_and_exit_code_2(

@@ -52,10 +52,12 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert lines[4].startswith("1 groups: the search's estimate ")
     assert lines[-2].endswith("(dram), these cost 0.0% more")
     told = json.loads(run(capsys, "explain", "model.elf", "--json")[1])
-    least, reason = told["least cycles"], told["least cycles for"]
+    least, reason = told["least_cycles"], told["least_cycles_for"]
     cycles = told["cycles"]
     assert 0 < least <= cycles
-    assert lines[-3].startswith(f"the program takes {cycles:,} cycles by the cycle model")
+    assert lines[5].startswith(f"the program takes {cycles:,} cycles by the cycle model")
+    assert lines[6].startswith("end to end no time: part ")
+    assert [line.split(": ")[0].split()[-1] for line in lines[7:-2]] == ["cpu", "transfer", "machine", "transfer", "cpu"]
     assert lines[-1].startswith(f"no program takes fewer than {least:,} cycles, for {reason}: ")
     assert lines[-1].endswith(f" {cycles / least - 1:.1%} more")
 

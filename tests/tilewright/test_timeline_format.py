@@ -131,7 +131,7 @@ def test_perfetto_understands_everything(name: str, engine: str, programs: dict[
     events = document["traceEvents"]
     assert document["otherData"]["source"] == {"cycle": "cycle model", "rtl": "RTL"}[engine]
     tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert [*tracks.values()] == [unit.name for unit in Unit]
+    assert [*tracks.values()] == [*(unit.name for unit in Unit), "parts on the CPU", "transfers"]
     assert {e["name"] for e in events if e["ph"] == "C"} == {"DRAM bytes per cycle", "array occupancy"}
     assert max(e["args"]["percent"] for e in events if e["name"] == "array occupancy") > 10
     assert max(e["args"]["read"] for e in events if e["name"] == "DRAM bytes per cycle") > 1
