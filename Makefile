@@ -116,6 +116,7 @@ bench: tools $(READY)
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
 	$(BIN)/python -m bench.hold_out
 	$(BIN)/python -m bench.trained $(TRAINED)
+	$(BIN)/python -m bench.labelled $(TRAINED)
 	$(BIN)/python -m bench.quantised
 	$(BIN)/python -m bench.quantised --exact densenet121
 	$(BIN)/python -m bench.configurations 0 60

@@ -81,7 +81,6 @@ SAYS: dict[str, Why] = {
     "shape_known": Why("a shape depends on the data", "--shape and --batch fix what the model leaves open"),
     "sides_apart": Why("what it takes of rows depends on columns"),
     "sides_fit": Why("a side is longer than 65535, or empty"),
-    "square_stride_or_symmetric": Why("its strides differ, and its zero-point is not 0", "choose a symmetric scale"),
     "sums_hold": Why("float32 rounds the sums of its mean by a step or more", "choose a larger output scale"),
     "transposed_fits": Why(
         "its kernel, stride, dilation or pads are beyond the limits",

@@ -11,13 +11,13 @@ from sim.cycle.timing import DRAM_READ, LOAD_READ, LOAD_TAIL
 
 AFTER_LOAD = LOAD_READ + LOAD_TAIL
 """Cycles that a LOAD takes besides its beats: until the first is read in DRAM, and from the last until others may use it."""
-TAIL = 30
+TAIL = 29
 """Cycles from a unit's last beat until its instruction is done, as for CONV on `base`."""
 HANDOVER = 5
 """Cycles from there until one that waits for it begins: token, acceptance."""
 AFTER = TAIL + HANDOVER
 """Cycles from a unit's last beat until another may use what it made."""
-START_AND_DRAIN = 37
+START_AND_DRAIN = 36
 """Cycles that CONV is busy besides its beats on `nano`, and longer on any other preset."""
 OF_A_PASS = DRAM_READ + START_AND_DRAIN
 """Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.

@@ -26,7 +26,8 @@ def test_demo_reads_digits_on_the_rtl_and_leaves_what_it_made(tmp_path: Path, ca
     program = load_program(tmp_path / "digits.elf", preset("nano"))
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert trace["otherData"]["source"] == "RTL"
-    assert sum(event["ph"] == "X" for event in trace["traceEvents"]) == len(program.debug)
+    machine = next(event["pid"] for event in trace["traceEvents"] if event.get("args") == {"name": "machine"})
+    assert sum((event["ph"], event["pid"]) == ("X", machine) for event in trace["traceEvents"]) == len(program.debug)
 
 
 def test_demo_calibrates_with_no_held_out_image() -> None:

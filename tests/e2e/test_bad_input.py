@@ -183,7 +183,8 @@ def test_calibration_data_that_does_not_fit_is_refused(tmp_path: Path, capsys: C
     np.savez(tmp_path / "data.npz", x=ONES[:, :2])
     arguments = ["--calibrate", str(tmp_path / "data.npz"), "-o", str(tmp_path / "model.elf")]
     assert refused(["compile", str(tmp_path / "model.onnx"), *arguments], capsys) == (
-        "calibration data: input x has shape (1, 2, 8, 8), (samples, 3, 8, 8) is expected"
+        "calibration data: input x has shape (1, 2, 8, 8), (samples, 3, 8, 8) is expected, "
+        "or samples of (1, 3, 8, 8) along a dimension of one"
     )
     assert not (tmp_path / "model.elf").exists()
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 from compiler.driver import check_choices, frugal_steps, objective_of
 from compiler.emit.described import schedule_text
 from compiler.frontend.pipeline import import_model
@@ -29,6 +27,7 @@ from tilewright.compiling import imported_as
 from tilewright.measure import timing_of
 from tilewright.profile.activity import activities
 from tilewright.profile.dataflow import dataflow
+from tilewright.profile.parts import parsed
 from tilewright.running import estimated_cycles
 
 ELF_MAGIC = b"\x7fELF"
@@ -53,7 +52,7 @@ def is_program(path: Path) -> bool:
 
 def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitioned:
     """The groups that a program was compiled with: layers whose maps meet on chip; ``effort``: of what weighs them."""
-    models = {graph.name: onnx.load_model_from_string(graph.model) for graph in program.cpu_graphs}
+    models = {graph.name: parsed(graph.name, graph.model) for graph in program.cpu_graphs}
     if WHOLE_MODEL not in models:
         raise TilewrightError(f"{name}: holds no model, so it was assembled; give a program that `tilewright compile` made")
     whole = models.pop(WHOLE_MODEL)

@@ -8,13 +8,13 @@ from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 
 from isa.instructions import Region
 from isa.program import MachineStep, Program, TensorBuffer
 from sim.functional.footprint import Space, footprint
 from tilewright.profile.activity import MOVES, Activity
 from tilewright.profile.dataflow import Dataflow
+from tilewright.profile.parts import parsed
 
 GRANULE = 64
 """Bytes that are looked at together: every storage begins at a multiple of so many."""
@@ -83,7 +83,7 @@ def _steps(
     every = {**bases, Region.CONST: sum(program.region_bytes(region) for region in MAPS)}
     for step in program.run_order:
         if not isinstance(step, MachineStep):
-            graph = onnx.load_from_string(graphs[step.graph]).graph
+            graph = parsed(step.graph, graphs[step.graph]).graph
             yield step.graph, [
                 (written, step.graph, _of_buffer(buffers[value.name], bases))
                 for written, values in ((False, graph.input), (True, graph.output)) for value in values if value.name in buffers

@@ -11,6 +11,7 @@ import onnx
 
 from isa.program import WHOLE_MODEL, HostTensor, Program
 from tilewright.profile.macs import macs_of, sized
+from tilewright.profile.parts import parsed
 from tilewright.profile.shapes import Shapes, shapes_of
 
 FLOAT_BYTES = 4
@@ -51,7 +52,7 @@ def network_of(program: Program) -> Network:
 
 @lru_cache(maxsize=2)
 def _network(blob: bytes, inputs: tuple[HostTensor, ...]) -> Network:
-    return Network(onnx.load_model_from_string(blob), inputs)
+    return Network(parsed(WHOLE_MODEL, blob), inputs)
 
 
 def macs_of_nodes(program: Program) -> Mapping[str, int]:

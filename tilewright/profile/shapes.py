@@ -10,6 +10,7 @@ import onnx
 from isa.program import WHOLE_MODEL, HostTensor, Program, ProgramError
 from sim.runtime.oracle import FLOAT
 from sim.runtime.parts import run_session, session
+from tilewright.profile.parts import parsed
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -17,7 +18,7 @@ Shapes = dict[str, tuple[int, ...]]
 def model_of(program: Program) -> onnx.ModelProto | None:
     """The quantised model that a program carries, if it was compiled from one."""
     blob = next((graph.model for graph in program.cpu_graphs if graph.name == WHOLE_MODEL), None)
-    return None if blob is None else onnx.load_model_from_string(blob)
+    return None if blob is None else parsed(WHOLE_MODEL, blob)
 
 
 def shapes_of(model: onnx.ModelProto, inputs: Sequence[HostTensor], names: Iterable[str]) -> Shapes:

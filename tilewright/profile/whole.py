@@ -18,6 +18,7 @@ from tilewright.host_speed import HostSpeed
 from tilewright.processors import Processor
 from tilewright.profile.activity import Activity
 from tilewright.profile.network import Network, network_of
+from tilewright.profile.parts import parsed
 
 MACHINE, CPU, TRANSFER = "machine", "cpu", "transfer"
 KINDS = (MACHINE, CPU, TRANSFER)
@@ -178,7 +179,7 @@ def _spans(program: Program, cycles: Iterator[int], processor: Processor, speed:
             number += 1
             yield Span(MACHINE, f"machine {number}", None, cycles=next(cycles))
             continue
-        graph = onnx.load_model_from_string(graphs[step.graph]).graph
+        graph = parsed(step.graph, graphs[step.graph]).graph
         yield from copied(value.name for value in graph.input if value.name not in host)
         yield _part(step, graph, network, processor, speed)
         host |= {value.name for value in graph.output}

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-import onnx
-
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets, bits_of
 from compiler.planning.grouping import machine_ops
 from isa.errors import TilewrightError
 from isa.program import WHOLE_MODEL, Program
 from tilewright.explain.layout import Rectangle, edge, layout
+from tilewright.profile.parts import parsed
 from tilewright.report.layers import GroupRow
 from tilewright.report.svg import count, element, hue, picture, short, size, titled
 
@@ -75,7 +74,7 @@ def _operations(program: Program) -> OpSets | None:
     if blob is None:
         return None
     try:
-        graph = import_model(onnx.load_model_from_string(blob)).graph
+        graph = import_model(parsed(WHOLE_MODEL, blob)).graph
     except TilewrightError:
         return None
     return OpSets(graph) if machine_ops(graph) else None

@@ -33,7 +33,6 @@ def outcome(bench: Bench, program: list[int], *, watchdog: int = 0, limit: int =
 
 ILLEGAL = [
     (op("CONV", k_h=0), Fault.ILLEGAL_FIELD),
-    (op("CONV", act=3), Fault.ILLEGAL_FIELD),
     (op("CONV", table=2), Fault.ILLEGAL_FIELD),
     (op("CONV", i_ring=8, i_off=8), Fault.ILLEGAL_FIELD),
     (op("LOAD", step=5, run=4, lead=1), Fault.ILLEGAL_FIELD),

@@ -78,7 +78,7 @@ def test_a_reduction_takes_as_long_as_its_drain(vectors: int) -> None:
     assert span == max(vectors, 2) * reductions - max(0, 2 - vectors)
 
 
-@pytest.mark.parametrize(("preset", "start", "drain"), [("nano", 14, 21), ("base", 14, 29), ("zu2", 14, 30), ("zu9", 15, 30)])
+@pytest.mark.parametrize(("preset", "start", "drain"), [("nano", 14, 20), ("base", 14, 28), ("zu2", 14, 27), ("zu9", 15, 27)])
 def test_start_and_drain(preset: str, start: int, drain: int) -> None:
     """Cycles from an instruction to its first beat, and from its last beat to ``done``."""
     lanes = PRESETS[preset].array_clock

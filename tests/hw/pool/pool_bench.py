@@ -14,7 +14,7 @@ from amaranth.lib.wiring import connect
 from hw.pool.unit import PoolUnit
 from hw.post.shared import SharedPostProcess
 from isa.config import MachineConfig
-from isa.instructions import BY_NAME
+from isa.instructions import BY_NAME, Activation
 from isa.latency import BANK_LATENCY
 from tests.hw.pool.pool_reference import Fields, Machine, flatten
 from tests.hw.reading import show_words
@@ -65,7 +65,7 @@ def run_pool(
 
     async def write_tables(ctx: Any) -> None:
         ctx.set(table_write.en, 1)
-        for number in {f["table"] for f in program if f["act"] == 2}:
+        for number in {f["table"] for f in program if f["act"] == Activation.TABLE.value}:
             for index, value in enumerate(machine.tables[number]):
                 ctx.set(table_write.table, number)
                 ctx.set(table_write.index, index)

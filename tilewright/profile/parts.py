@@ -1,0 +1,16 @@
+"""Models that a program carries: the parts on the CPU, and the whole."""
+
+from __future__ import annotations
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from isa.program import ProgramError
+
+
+def parsed(name: str, model: bytes) -> onnx.ModelProto:
+    """The model that a program has under this name."""
+    try:
+        return onnx.load_model_from_string(model)
+    except DecodeError:
+        raise ProgramError(f"model {name!r} of the program: not ONNX; compile the network again") from None
