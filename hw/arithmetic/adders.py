@@ -1,4 +1,4 @@
-"""Sums in registers: as carry chains of LUTs, or in the adders of spare DSPs."""
+"""Sums in registers: as carry chains of LUTs, or in the adders of DSPs that a chip has to spare."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from amaranth import Module, Mux, Signal, Value, signed
 
 from hw.arithmetic.cascade import Dsp48Cascades, cascades_of
 from hw.arithmetic.dsp48e2 import P_BITS, dsp48e2_sum
+from hw.arithmetic.sums import chosen_sum, extended
 from isa.config import MachineConfig
 
 
@@ -21,14 +22,14 @@ class Adders:
         """``plain + other`` a cycle later, or ``plain`` unless it is ``taken``; as many bits as ``plain`` has."""
         total = self._register(len(plain), name)
         with m.If(enable):
-            m.d.sync += total.eq((plain + (other & taken.replicate(len(other))))[: len(plain)])
+            m.d.sync += total.eq(chosen_sum(plain, other & taken.replicate(len(other))))
         return total
 
     def running(self, m: Module, added: Value, entry: Value, first: Value, one_more: bool, enable: Value, name: str) -> Value:
         """The sum of all that was ``added`` (each with ``one_more``) since the ``first``, and of the ``entry`` beside that."""
         total = self._register(len(entry), name)
         with m.If(enable):
-            m.d.sync += total.eq(added + Mux(first, entry, total) + int(one_more))
+            m.d.sync += total.eq(chosen_sum(extended(added, len(entry)), Mux(first, entry, total), int(one_more)))
         return total
 
     def _register(self, bits: int, name: str) -> Signal:

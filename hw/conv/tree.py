@@ -10,7 +10,7 @@ from isa.latency import TREE_RADIX
 def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False) -> Value:
     """The sum of the terms, ``tree_stages`` cycles later.
 
-    ``one_more``: of terms that are each less by one it is the sum less one. Carry chains have a carry to spare.
+    ``one_more``: of terms that are each less by one it is the sum less one; it costs nothing, for adders have a carry to spare.
     """
     level = 0
     while len(terms) > 1:
@@ -35,4 +35,4 @@ def _balanced(terms: list[Value], one_more: bool) -> Value:
 
 
 def _added(a: Value, b: Value, one_more: bool) -> Value:
-    return a + b + 1 if one_more else a + b
+    return a - ~b if one_more else a + b

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.doubled import lanes_by_turns
-from hw.arithmetic.sums import extended, sum_with_carry
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.misc.delay import Delay
 from hw.misc.numbers import SETTINGS, slice_layout
 from hw.misc.reduce import LaneReduce
@@ -78,7 +78,7 @@ class Arithmetic(wiring.Component):
         at, n = self._factors, lane.number
         b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
         x = Delay(m, lane.register(0, 9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
-        y = Delay(m, lane.register(0, 9, "y", b - self.settings.b_zp), f"y_{n}")
+        y = Delay(m, lane.register(0, 9, "y", chosen_sum(extended(~self.settings.b_zp, 9), extended(b, 9), 1)), f"y_{n}")
         this_x, this_y, multiplies = x(at - 4), y(at - 4), self.settings.multiplies
         lane.without_y = without_y = Delay(m, self.settings.by_sign & ~this_x[-1], f"without_y_{n}")
         is_product = Delay(m, multiplies & ~without_y(0), f"is_product_{n}")
@@ -108,13 +108,14 @@ class Arithmetic(wiring.Component):
         subtracts = settings.compares
         operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
         total = Signal(signed(45), name=f"total_{lane.number}")
-        m.d.comb += total.eq(sum_with_carry(extended(product_a.as_signed(), 45), operand, subtracts))
+        m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
         both = lane.register(at, 45, "both", total)
         # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
         takes_b = lane.register(at, 1, "takes_b", total[-1] ^ settings.picks_less)
         own_a, own_b = lane.register(at, 35, "own_a", product_a), lane.register(at, 35, "own_b", product_b)
         kept = Mux(settings.compares, Mux(takes_b, own_b, own_a), both)
-        return lane.register(at + 1, SUM_BITS, "total", settings.constant + kept)
+        constant = extended(settings.constant, SUM_BITS)
+        return lane.register(at + 1, SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
 
 
 class _Lane:

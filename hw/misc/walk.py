@@ -11,6 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.sums import chosen_sum
 from hw.interfaces import TICKET_BITS, unit_layout
 from hw.misc.numbers import SETTINGS, is_one_of, settings_of
 from hw.misc.operand import TURN
@@ -144,7 +145,7 @@ class Walk(wiring.Component):
             added = Mux(idle, taken[f"{operand}_addr"], _pick(moves, strides))[:bits]
             m.d.comb += [
                 self.o.payload[operand].eq(here),
-                write.data[operand].eq((added + (read.data[operand] & ~idle.replicate(bits)))[:bits]),
+                write.data[operand].eq(chosen_sum(added, read.data[operand] & ~idle.replicate(bits))),
             ]
             with m.If(idle | step):
                 m.d.sync += here.eq(write.data[operand])

@@ -14,6 +14,7 @@ from hw.arithmetic.cascade import Pair, cascades_of, registered
 from hw.arithmetic.doubled import FAST, Running, doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.dsp48e2 import Enables
 from hw.arithmetic.packing import GAP, SEED, unpack
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.pool.layouts import sum_shape
 from hw.pool.step import Step, late
 from isa.config import MachineConfig
@@ -146,7 +147,7 @@ class WindowSums:
         keep = control.max & ~control.first & lower
         before = Mux(control.first | control.max, 0, total)
         with self._m.If(self._step.move & control.valid), self._m.If(~keep):
-            self._m.d.sync += total.eq(value + before + int(lacks_one))
+            self._m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
 
     def _by_turns(self, platform: Any) -> Sums:
         m, move = self._m, self._step.move
@@ -186,4 +187,4 @@ def _through(m: Module, value: Value, goes: Sequence[Value], name: str) -> Value
 
 def _factor(control: Any, word: Value, n: int) -> Value:
     tap = word[8 * n : 8 * n + 8] & control.depthwise.replicate(8)
-    return control.offset + tap.as_signed() + 1
+    return control.offset - ~tap.as_signed()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from amaranth import Mux, Value
 
+from hw.arithmetic.sums import chosen_sum, extended
+
 
 def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
     """``clamp(r, least, most) + zp`` in eight bits. ``r`` has 16 bits, the bounds nine, and ``least`` is not above ``most``.
@@ -11,8 +13,9 @@ def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
     Nine bits of ``r`` are compared. Where they do not hold ``r``, its sign says which bound it exceeds.
     """
     far = ~(r[8:].all() | ~r[8:].any())
-    few = r[:9].as_signed()
-    below = Mux(far, r[15], few < least)
-    above = Mux(far, ~r[15], few > most)
+    few = extended(r[:9].as_signed(), 10)
+    # Signs of few - least and most - few; the inverted operand goes into the LUTs of the carry chain.
+    below = Mux(far, r[15], chosen_sum(~extended(least, 10), few, 1)[9])
+    above = Mux(far, ~r[15], chosen_sum(extended(most, 10), ~few, 1)[9])
     bounded = Mux(below, least[:8], Mux(above, most[:8], r[:8]))
-    return (zp + bounded)[:8]
+    return chosen_sum(zp, bounded)

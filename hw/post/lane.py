@@ -14,7 +14,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders
-from hw.arithmetic.sums import sum_with_carry
+from hw.arithmetic.sums import chosen_sum
 from hw.arithmetic.thermometer import highest, thermometer
 from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
 
@@ -81,7 +81,7 @@ class FinishingLane(wiring.Component):
             ]
         inverted = Mux(doubled_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
         rounded = Signal(33)
-        m.d.comb += rounded.eq(sum_with_carry(Cat(up, Const(0, 33 - len(up))), inverted, carry))
+        m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, 33 - len(up))), inverted, carry))
         lost_1 = Mux(doubled_1, Cat(beyond_1[0], beyond_1), beyond_1)
         return Cat(rounded[: 1 + _EXTRA] & ~lost_1, rounded[1 + _EXTRA :]), negative
 
