@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from hw.arithmetic.choice import pick
 from hw.arithmetic.small import summed
-from hw.arithmetic.sums import sum_with_carry
+from hw.arithmetic.sums import chosen_sum
 from hw.interfaces import TICKET_BITS
 from hw.move.ring import flags_of
 from hw.move.rotator import cut_layout
@@ -173,7 +173,7 @@ class SegmentMachine(wiring.Component):
             m.d.comb += [passed["base"].eq(base), passed["start"].eq(stop)]
         steps = context.window & word.end_pixel
         far, near = Mux(steps, base, reach), Mux(steps, to_next_reach, self.next_more)
-        m.d.comb += passed["reach"].eq(sum_with_carry(far, near, ~steps))
+        m.d.comb += passed["reach"].eq(chosen_sum(far, near, ~steps))
         return passed
 
     def _wraps(self, here: dict[str, Signal]) -> Value:
