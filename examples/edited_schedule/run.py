@@ -13,7 +13,7 @@ alone = tw.compile(**DIGITS, config="nano", groups=[[name] for name in layers])
 pairs = {"the search's": found, "each layer alone": alone}
 for name, compiled in pairs.items():
     summary = compiled.summary
-    print(f"{name}: {summary.groups} groups, {summary.cycles:,} cycles, {summary.dram_bytes:,} bytes of DRAM")
+    print(f"{name}: {summary.groups} groups, {summary.cycles:,} cycles, {summary.dram_bytes:,} bytes of DRAM", flush=True)
 found.save("before.elf")
 alone.save("after.elf")
 subprocess.run([sys.executable, "-m", "tilewright", "report", "before.elf", "after.elf", "-o", "compared"], check=True)

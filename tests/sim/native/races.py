@@ -11,7 +11,17 @@ from pathlib import Path
 from sim.native import library
 
 THREADS, TURNS = 4, 2
-RACING = 'long calls; extern "C" bool racing() { for (int i = 0; i < 1000000; i++) ++calls; return true; }\n'
+RACING = f"""
+#include <atomic>
+#include <thread>
+long calls;
+std::atomic<int> met;
+extern "C" bool racing() {{
+    for (++met; met < {THREADS};) std::this_thread::yield();
+    for (int i = 0; i < 1000000; i++) ++calls;
+    return true;
+}}
+"""
 FOLDER = Path(sys.argv[2])
 library.OPTIONS = (*library.OPTIONS, "-g", "-fsanitize=thread")  # type: ignore[assignment]
 library.Library.kept_in = lambda self: (FOLDER,)  # type: ignore[method-assign]
@@ -52,7 +62,8 @@ def scheduler() -> list[Callable[[], bool]]:
 
 
 def racing() -> list[Callable[[], bool]]:
-    """A library that counts calls in a variable of all threads."""
+    """A library that counts calls in a variable of all threads. No thread begins to count before all are there: the interpreter's
+    lock would order threads that follow each other."""
     source = FOLDER / "racing"
     source.mkdir()
     (source / "racing.cpp").write_text(RACING)
