@@ -62,8 +62,8 @@ def scheduler() -> list[Callable[[], bool]]:
 
 
 def racing() -> list[Callable[[], bool]]:
-    """A library that counts calls in a variable of all threads. No thread begins to count before all are there: the interpreter's
-    lock would order threads that follow each other."""
+    """A library that counts calls in a variable of all threads. No thread begins to count before all are there: else the
+    interpreter's lock would order them."""
     source = FOLDER / "racing"
     source.mkdir()
     (source / "racing.cpp").write_text(RACING)
