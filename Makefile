@@ -88,7 +88,6 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.move_bandwidth
 	$(BIN)/python -m bench.cycle_model_error --networks
 	$(BIN)/python -m bench.plan_error
-	$(BIN)/python -m bench.row_error
 	$(BIN)/python -m bench.least_cycles
 	$(BIN)/python -m bench.dram_traffic
 	for config in base zu2 zu9; do $(BIN)/python -m bench.strategies cycles --config $$config || exit 1; done

@@ -5,7 +5,8 @@
 The compiler's tuned numbers (``compiler/tuned.py``) were chosen while looking at the *tuning set*. Whether one of them is kept
 is decided by the mean of the *hold-out set*. Each network is compiled from a file with the default effort, in a process of its
 own without the costs that earlier compilations keep; cycles are the cycle model's, seconds of the clock without the import.
-``--save`` keeps the figures in a file and ``--beside`` compares with such a file; ``--checkout`` measures another checkout.
+``--save`` keeps the figures in a file and ``--beside`` compares with such a file; ``--checkout`` measures another checkout. A
+configuration is a preset or a TOML file; ``--like PRESET`` compares files with that preset's figures.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bench.checkout import ROOT, run_in
 from bench.command import command
 from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
-from isa.config import preset
+from isa.config import PRESETS, load_config
 from sim.rtl.build import cache_directory
 
 TUNING = ("resnet50", "mobilenet_v2", "googlenet", "squeezenet")
@@ -35,13 +36,13 @@ import json, sys, time, warnings
 warnings.simplefilter("ignore")
 from compiler.driver import compile_graph
 from compiler.frontend.pipeline import import_model
-from isa.config import preset
+from isa.config import load_config
 from tilewright.running import estimated_cycles
 found = {}
 imported = import_model(sys.argv[1])
 for config in sys.argv[2:]:
     since = time.perf_counter()
-    made = compile_graph(imported, preset(config))
+    made = compile_graph(imported, load_config(config))
     found[config] = {"seconds": time.perf_counter() - since, "cycles": estimated_cycles(made.program)}
 print(json.dumps(found))
 """
@@ -80,10 +81,13 @@ def main() -> None:
     parser.add_argument("--save", type=Path)
     parser.add_argument("--beside", type=Path, help="a file that --save has written")
     parser.add_argument("--checkout", type=Path, default=ROOT)
+    parser.add_argument("--like", choices=PRESETS)
     arguments = parser.parse_args()
     for config in arguments.config:
-        preset(config)
+        load_config(config)
     before: dict[str, Figures] = json.loads(arguments.beside.read_text()) if arguments.beside else {}
+    if arguments.like:
+        before = {name: dict.fromkeys(arguments.config, of[arguments.like]) for name, of in before.items()}
     found: dict[str, Figures] = {}
     cache = cache_directory()
     run_in(arguments.checkout, ["-m", "compiler.programs.natives"], "building the compiled parts", cache.parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ ELSEWHERE = {
     "compile_times": "wants another checkout beside it",
     "damaged": "counts of docs/results/proof.md, by seed and count",
     "driver_images": "counts of docs/results/proof.md, by seed and count",
+    "first_page": "rows of the README",
     "finishing_lanes": "rows of a decision",
     "memory_random": "counts of docs/results/memory.md, printed",
     "proofs": "rows of docs/results/proof.md, by configuration",
@@ -58,6 +60,7 @@ def test_an_unknown_option_is_refused(name: str, monkeypatch: pytest.MonkeyPatch
 def test_the_makefile_calls_every_command() -> None:
     made = (BENCH.parent / "Makefile").read_text()
     assert {name for name in COMMANDS if f"bench.{name} " not in made.replace("\n", " ")} == set(ELSEWHERE)
+    assert {name for name in re.findall(r"python -m bench\.(\w+)", made) if name not in COMMANDS} == set()
 
 
 def test_the_size_of_networks_on_nano_may_stand_before_their_names() -> None:

@@ -1,4 +1,5 @@
-"""The pages of the Python API and of JSON, made from signatures, docstrings, and what dataclasses say of their fields."""
+"""The pages of commands, of the Python API and of JSON, made from help texts, signatures, docstrings, and what dataclasses say
+of their fields."""
 
 from __future__ import annotations
 
@@ -11,8 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import click
+
 import tilewright as tw
 from tilewright.causes import Cause
+from tilewright.cli import EXIT_CODES, app
 from tilewright.compiling import compile_model
 from tilewright.processors import PROCESSORS
 from tilewright.profile.whole import Span
@@ -20,6 +24,13 @@ from tilewright.summary import COLUMNS, Summary
 
 CALLED = ("Session", "compile", "load", "Config", "Images", "Edges")
 """All others are what these give."""
+WIDTH = 110
+COMMANDS_HEAD = """# Commands
+
+What each command says with `--help`. Commands that print data have `--json` ([keys](json.md)). Output files appear whole or
+not at all. {codes} Shell completion: `eval "$(_TILEWRIGHT_COMPLETE=bash_source tilewright)"` (or `zsh_source`, `fish_source`).
+
+"""
 API_HEAD = """# Python API
 
 `import tilewright as tw`. Everything here is typed. What cannot be used is a `tw.TilewrightError`: its text names it, what
@@ -37,6 +48,25 @@ without. Keys are snake_case. What is not known is `null`: cycles on engines tha
 cannot run.
 
 """
+
+
+def commands_page() -> str:
+    """docs/reference/commands.md."""
+    lines = [COMMANDS_HEAD.format(codes=EXIT_CODES)]
+    with app.make_context("tilewright", [], resilient_parsing=True) as top:
+        for name in app.list_commands(top):
+            lines += _helps(app.get_command(top, name), top, name)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _helps(command: click.Command | None, above: click.Context, name: str) -> Iterator[str]:
+    """The help text of a command, then those of its subcommands."""
+    assert command is not None
+    context = click.Context(command, parent=above, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
+    yield f"## {context.command_path}\n\n```\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for part in command.list_commands(context):
+            yield from _helps(command.get_command(context, part), context, part)
 
 
 def api_page() -> str:

@@ -17,7 +17,7 @@ PAGES = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md")), *sorted(ROOT.g
 CONCEPTS, RESULTS = sorted((DOCS / "concepts").glob("*.md")), sorted((DOCS / "results").glob("*.md"))
 BUILT = ("build", "dist")
 KINDS = (".py", ".md", ".c", ".h", ".v", ".hpp")
-OF_THEIR_OWN_FORM = ("accuracy.md", "trained.md")
+OF_THEIR_OWN_FORM = ("accuracy.md", "others.md", "trained.md")
 """Pages of results that hold more than tables and commands."""
 
 
