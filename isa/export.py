@@ -12,6 +12,7 @@ from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Region, Unit
 from isa.program import MOST_DIMENSIONS
+from isa.register_rules import access
 from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from isa.table import Field
 from isa.version import HARDWARE_VERSION, ISA_VERSION
@@ -27,7 +28,10 @@ def tables() -> dict[str, Any]:
         "hardware_version": HARDWARE_VERSION,
         "id": ID_VALUE,
         "token_max": TOKEN_MAX,
-        "registers": [{"name": name, "offset": offset, "doc": doc} for name, offset, doc in documented(Register)],
+        "registers": [
+            {"name": name, "offset": offset, "access": access(Register(offset)).value, "doc": doc}
+            for name, offset, doc in documented(Register)
+        ],
         "control": _bits(Control),
         "status": _bits(Status),
         "capabilities": [

@@ -2,7 +2,7 @@
 
 | section | content |
 |---|---|
-| ``.note.tilewright`` | format version, configuration hash, SHA-256 of the file (computed with these 32 bytes zero) |
+| ``.note.tilewright`` | owner `Tilewright`, type 1: format version, configuration hash, SHA-256 of the file with these as 0 |
 | ``.text`` | instructions, 32-bit words |
 | ``.const`` | image of the CONST region |
 | ``.work``, ``.input``, ``.output`` | sizes of the other regions; no bytes in the file |

@@ -14,6 +14,7 @@ from isa.disassembler import format_op
 from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Unit
+from isa.register_rules import RULES, access, after_reset
 from isa.registers import Control, Counter, Register, Status
 from isa.table import Field, Instruction
 
@@ -122,8 +123,11 @@ def _registers() -> Iterator[str]:
     yield ""
     yield "AXI4-Lite, 32 bits each, by byte offset."
     yield ""
-    registers = ((f"{offset:#05x}", name, doc) for name, offset, doc in documented(Register))
-    yield from _table(("offset", "register", "meaning"), registers)
+    rows = (
+        (f"{offset:#05x}", name, access(Register(offset)).value, after_reset(Register(offset)), doc)
+        for name, offset, doc in documented(Register)
+    )
+    yield from _table(("offset", "register", "host", "after reset", "meaning"), rows)
     yield f"Counters: unit `u`, counter `c` at `{Register.COUNTERS:#x} + 0x20 u + 4 c`."
     yield ""
     yield from _table(("c", "counter", "meaning"), ((str(number), name, doc) for name, number, doc in documented(Counter)))
@@ -132,6 +136,9 @@ def _registers() -> Iterator[str]:
         yield ""
         rows = ((str(bit.bit_length() - 1), name, doc) for name, bit, doc in documented(kind))
         yield from _table(("bit", "name", "meaning"), rows)
+    yield "What happens when:"
+    yield ""
+    yield from _table(("case", "behaviour"), iter(RULES))
     yield "What the machine says about itself:"
     yield ""
     yield from _table(

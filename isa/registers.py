@@ -91,7 +91,8 @@ class Status(enum.IntFlag):
     """Bits of STATUS."""
 
     BUSY = 1
-    """A program runs, or is being stopped."""
+    """A program runs, or its bursts are being completed after a fault or ABORT. After BUS_TIMEOUT the machine is neither BUSY
+    nor IDLE until DRAM has answered."""
     DONE = 2
     """The last program came to its end."""
     ERROR = 4

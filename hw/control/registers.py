@@ -14,6 +14,7 @@ from hw.control.lite import LiteEndpoint
 from isa.capabilities import capability_words
 from isa.config import MachineConfig
 from isa.instructions import Region, Unit
+from isa.register_rules import SETUP
 from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, NO_LIMIT, Control, Counter, Register, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
@@ -81,7 +82,7 @@ class Registers(wiring.Component):
         cycles_high = Signal(32)
         m.d.comb += self.irq.eq(irq_enable & irq_pending)
 
-        setup: dict[int, Any] = {
+        held: dict[int, Any] = {
             Register.PROGRAM_LO: self.program[:32],
             Register.PROGRAM_HI: self.program[32:],
             Register.PROGRAM_WORDS: self.program_words,
@@ -89,9 +90,10 @@ class Registers(wiring.Component):
             Register.BUS_WATCHDOG: self.bus_watchdog,
         }
         for region in Region:
-            setup[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
-            setup[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
-            setup[Register[f"LIMIT_{region.name}"]] = self.limits[region]
+            held[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
+            held[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
+            held[Register[f"LIMIT_{region.name}"]] = self.limits[region]
+        setup = {register: held[register] for register in SETUP}
         readable: dict[int, Any] = {
             Register.ID: Const(ID_VALUE, 32),
             Register.VERSION: Const(ISA_VERSION << 16 | HARDWARE_VERSION, 32),

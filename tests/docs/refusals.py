@@ -60,7 +60,7 @@ OF_FAULTS = {
     "NONE": "nothing is wrong",
     "ILLEGAL_OPCODE": "compile for this configuration: it may lack POOL or MISC",
     "ILLEGAL_FIELD": "compile again; a program of one's own: `tilewright asm` names the field",
-    "CONFIG_MISMATCH": "compile for the configuration that is loaded; registers CONFIG_HASH and the program's START tell both",
+    "CONFIG_MISMATCH": "compile for the configuration that is loaded; register CONFIG and the program's START tell both",
     "FM_ADDRESS": "compile again; for a program of one's own, docs/reference/isa.md says which words an instruction touches",
     "BUFFER_ADDRESS": "the same for weights, parameters, taps, tables and accumulators",
     "READ_ERROR": "check the base registers and what the interconnect maps there",
