@@ -1,8 +1,16 @@
-"""The chips that configurations name, and what there is on each."""
+"""The chips that configurations name, and what there is on each. A chip that is not listed can be described."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from isa.bounds import ConfigError
+
+FAMILIES = ("xcup", "xc7", "ecp5")
+KINDS = ("LUT", "FF", "DSP", "BRAM", "URAM")
 
 
 @dataclass(frozen=True)
@@ -21,12 +29,40 @@ CHIPS: dict[str, Chip] = {
     chip.name: chip
     for chip in (
         Chip("LFE5U-25F", "ecp5", {"LUT": 24_288, "FF": 24_288, "DSP": 28, "BRAM": 56}),
+        Chip("LFE5U-45F", "ecp5", {"LUT": 43_848, "FF": 43_848, "DSP": 72, "BRAM": 108}),
         Chip("LFE5U-85F", "ecp5", {"LUT": 83_640, "FF": 83_640, "DSP": 156, "BRAM": 208}),
+        Chip("XC7Z010", "xc7", {"LUT": 17_600, "FF": 35_200, "DSP": 80, "BRAM": 60}),
         Chip("XC7Z020", "xc7", {"LUT": 53_200, "FF": 106_400, "DSP": 220, "BRAM": 140}),
         Chip("XCZU2EG", "xcup", {"LUT": 47_232, "FF": 94_464, "DSP": 240, "BRAM": 150}),
+        Chip("XCZU3EG", "xcup", {"LUT": 70_560, "FF": 141_120, "DSP": 360, "BRAM": 216}),
+        Chip("XCZU7EV", "xcup", {"LUT": 230_400, "FF": 460_800, "DSP": 1_728, "BRAM": 312, "URAM": 96}),
         Chip("XCK26", "xcup", {"LUT": 117_120, "FF": 234_240, "DSP": 1_248, "BRAM": 144, "URAM": 64}),
         Chip("XCZU9EG", "xcup", {"LUT": 274_080, "FF": 548_160, "DSP": 2_520, "BRAM": 912}),
     )
 }
 SPARE = 0.2
 """The share of a chip's LUTs that a preset leaves: a chip that is fuller is routed slowly, or not at all."""
+
+
+@functools.cache
+def chip_of(text: str) -> Chip | None:
+    """The chip that a configuration's field ``chip`` names or describes; None: it names none."""
+    if not text or text in CHIPS:
+        return CHIPS.get(text)
+    name, *words = text.split(" ")
+    family = words[0] if words else ""
+    pairs = [word.partition("=") for word in words[1:]]
+    capacity = {kind: int(number) for kind, equals, number in pairs if equals and number.isascii() and number.isdigit()}
+    if family not in FAMILIES or len(capacity) != len(pairs) or not {"LUT", "FF", "DSP", "BRAM"} <= capacity.keys() <= {*KINDS}:
+        raise ConfigError(
+            f"configuration field chip: {text!r} is unknown; known are {', '.join(CHIPS)}; describe another in TOML by a table "
+            f"[chip] with name, family ({', '.join(FAMILIES)}) and {', '.join(KINDS)}"
+        )
+    return Chip(name, family, capacity)
+
+
+def described(table: Mapping[str, Any]) -> str:
+    """A table ``[chip]`` of a TOML file as text, which ``chip_of`` reads."""
+    given = dict(table)
+    words = [str(given.pop("name", "")), str(given.pop("family", "")), *(f"{kind}={number}" for kind, number in given.items())]
+    return " ".join(words)

@@ -13,7 +13,7 @@ from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name, check_printable
 from isa.checks import check_lanes
-from isa.chips import CHIPS
+from isa.chips import chip_of, described
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
 from isa.ways import Ways
@@ -132,7 +132,8 @@ class MachineConfig:
     queue_ram: str = "auto"
     """What the queues are made of."""
     chip: str = ""
-    """The chip that it is meant for, which ``tilewright size`` compares with; empty: none."""
+    """The chip that it is meant for, which ``tilewright size`` compares with; empty: none. In TOML a table ``[chip]`` describes
+    one that is not known."""
     chip_cores: int = 1
     """How many of this machine that chip must hold."""
 
@@ -148,8 +149,7 @@ class MachineConfig:
         if self.requant not in REQUANT:
             raise ConfigError(f"configuration field requant: {self.requant!r} is not one of {', '.join(REQUANT)}")
         check_name(self.name)
-        if not isinstance(self.chip, str) or (self.chip and self.chip not in CHIPS):
-            raise ConfigError(f"configuration field chip: {self.chip!r} is unknown; known are {', '.join(CHIPS)}")
+        chip_of(self.chip if isinstance(self.chip, str) else repr(self.chip))
         check_lanes(self)
         if self.fm_words > MAX_FM_WORDS:
             raise ConfigError(
@@ -336,6 +336,8 @@ def _from_dict(values: dict[str, Any]) -> MachineConfig:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ConfigError(f"unknown configuration field {unknown[0]!r}; known are {', '.join(known)}")
+    if isinstance(given.get("chip"), dict):
+        given["chip"] = described(given["chip"])
     start |= given
     missing = [name for name, required in known.items() if required and name not in start]
     if missing:

@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from isa.chips import CHIPS
+from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.latency import pool_by_turns
 
@@ -105,7 +105,7 @@ def estimate(config: MachineConfig, family: str) -> list[Estimate]:
 
 def beyond_chip(config: MachineConfig) -> str:
     """What the chip that a configuration names probably lacks, as a sentence; empty if it names none or all is well."""
-    chip = CHIPS.get(config.chip)
+    chip = chip_of(config.chip)
     if chip is None:
         return ""
     cores = f"{config.chip_cores} x " if config.chip_cores > 1 else ""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from isa.chips import CHIPS
+from isa.chips import FAMILIES, chip_of
 from isa.config import PRESETS, MachineConfig, config_from_dict, load_config
 from isa.errors import TilewrightError
 from isa.estimate import Estimate, estimate
@@ -53,11 +53,10 @@ class Config:
 
         ``family``: xcup, xc7 or ecp5; by default the chip's.
         """
-        chip = CHIPS.get(self.machine.chip)
+        chip = chip_of(self.machine.chip)
         wanted = family or (chip.family if chip else DEFAULT_FAMILY)
-        families = sorted({each.family for each in CHIPS.values()})
-        if wanted not in families:
-            raise TilewrightError(f"family {wanted!r}: unknown{nearest(wanted, families)}; known are {', '.join(families)}")
+        if wanted not in FAMILIES:
+            raise TilewrightError(f"family {wanted!r}: unknown{nearest(wanted, FAMILIES)}; known are {', '.join(FAMILIES)}")
         return {one.kind: one for one in estimate(self.machine, wanted)}
 
     def verilog(self, folder: str | Path, **style: Any) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from isa.chips import CHIPS
+from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from tilewright.host_speed import HostSpeed, host_speed
@@ -75,7 +75,7 @@ _OF_FAMILY = {"xcup": "cortex-a53", "xc7": "cortex-a9", "ecp5": "vexriscv"}
 def processor_of(name: str | None, config: MachineConfig) -> Processor:
     """By name; None: what is beside the machine on the chip of its configuration, and ``this`` where no chip is named."""
     if name is None:
-        chip = CHIPS.get(config.chip)
+        chip = chip_of(config.chip)
         return PROCESSORS[_OF_FAMILY[chip.family] if chip else THIS]
     if name not in PROCESSORS:
         raise TilewrightError(f"processor {name!r}: unknown{nearest(name, PROCESSORS)}; known are {', '.join(PROCESSORS)}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from isa.chips import CHIPS
 from isa.config import MachineConfig
+from isa.errors import TilewrightError
 from isa.estimate import beyond_chip
 
 
 @dataclass(frozen=True)
 class Board:
-    """A board with a Zynq UltraScale+."""
+    """A board with a Zynq-7000 or a Zynq UltraScale+."""
 
     name: str
     chip: str
@@ -22,16 +24,41 @@ class Board:
     board: str
     """Pattern of the names of its board files, the newest of which is taken."""
 
+    @property
+    def family(self) -> str:
+        """That of its chip, which decides its processing system: ``xc7`` or ``xcup``."""
+        return CHIPS[self.chip].family
+
 
 BOARDS = (
     Board("zcu102", "XCZU9EG", "xczu9eg-ffvb1156-2-e", "xilinx.com:zcu102:*"),
     Board("kv260", "XCK26", "xck26-sfvc784-2LV-c", "xilinx.com:kv260_som:*"),
+    Board("zcu104", "XCZU7EV", "xczu7ev-ffvc1156-2-e", "xilinx.com:zcu104:*"),
+    Board("ultra96", "XCZU3EG", "xczu3eg-sbva484-1-i", "avnet.com:ultra96v2:*"),
+    Board("pynq-z2", "XC7Z020", "xc7z020clg400-1", "tul.com.tw:pynq-z2:*"),
+    Board("arty-z7-20", "XC7Z020", "xc7z020clg400-1", "digilentinc.com:arty-z7-20:*"),
+    Board("arty-z7-10", "XC7Z010", "xc7z010clg400-1", "digilentinc.com:arty-z7-10:*"),
 )
+DEFAULT_BOARDS = tuple(board for board in BOARDS if board.name in ("zcu102", "kv260"))
+"""Those of a package that is made for no board."""
 
 
-def too_small(config: MachineConfig) -> Iterator[str]:
+def board_named(name: str, config: MachineConfig) -> Board:
+    """The board of that name, if its chip is the one that the configuration is for."""
+    found = next((board for board in BOARDS if board.name == name), None)
+    if found is None:
+        raise TilewrightError(f"board {name!r}: unknown; known are {', '.join(board.name for board in BOARDS)}")
+    if config.chip != found.chip:
+        meant = f"for {config.chip}" if config.chip else "for no chip"
+        raise TilewrightError(
+            f"board {name}: its chip is {found.chip}, configuration {config.name} is {meant}; give one that names {found.chip}"
+        )
+    return found
+
+
+def too_small(config: MachineConfig, boards: Sequence[Board]) -> Iterator[str]:
     """A sentence for each board whose chip lacks something, from the estimate of sizes."""
-    for board in BOARDS:
+    for board in boards:
         there = dataclasses.replace(config, chip=board.chip, chip_cores=1)
         if beyond := beyond_chip(there):
             yield f"board {board.name}: {beyond}"

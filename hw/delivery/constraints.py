@@ -8,7 +8,7 @@ begin at the same time for related, so that paths between the two have a cycle o
 from __future__ import annotations
 
 from hw.arithmetic.doubled import FAST_CLOCK
-from isa.chips import CHIPS
+from isa.chips import chip_of
 from isa.config import MachineConfig
 
 _SUFFIX = {"ecp5": "lpf", "xc7": "xdc", "xcup": "xdc"}
@@ -17,8 +17,9 @@ _SUFFIX = {"ecp5": "lpf", "xc7": "xdc", "xcup": "xdc"}
 
 def constraints(config: MachineConfig) -> tuple[str, str]:
     """The suffix and the text of the constraints of the machine when it is built alone."""
-    suffix = _SUFFIX[CHIPS[config.chip].family] if config.chip else "sdc"
-    place = f" on {config.chip}" if config.chip else ""
+    chip = chip_of(config.chip)
+    suffix = _SUFFIX[chip.family] if chip else "sdc"
+    place = f" on {chip.name}" if chip else ""
     fast = config.array_clock > 1
     told = f"# The clock of configuration {config.name!r}{place}: {config.clock_mhz} MHz.\n"
     if fast:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hw.delivery.boards import DEFAULT_BOARDS, Board
 from hw.delivery.files import arranged
 from hw.delivery.ipxact import COMPONENT_FILE, component
 from hw.delivery.litex import LITEX_FILE, litex_module
@@ -12,18 +15,18 @@ from isa.config import MachineConfig
 TOOLS = ("vivado", "fusesoc", "litex")
 
 
-def has_dsp48e2(config: MachineConfig, tool: str) -> bool:
-    """Whether the package's array is made of instances of DSP48E2: Vivado's boards have them, and ``tilewright size`` measures
-    the machine so."""
-    return tool == "vivado" and config.dsp_packing
+def has_dsp48e2(config: MachineConfig, tool: str, boards: Sequence[Board] = DEFAULT_BOARDS) -> bool:
+    """Whether the package's array is made of instances of DSP48E2, which an UltraScale+ has, and which ``tilewright size``
+    measures."""
+    return tool == "vivado" and config.dsp_packing and boards[0].family == "xcup"
 
 
-def package(text: str, config: MachineConfig, tool: str) -> dict[str, str]:
+def package(text: str, config: MachineConfig, tool: str, boards: Sequence[Board] = DEFAULT_BOARDS) -> dict[str, str]:
     """Text of every file by its name, from the Verilog that ``hw.emit`` wrote, with DSP48E2 if the package ``has_dsp48e2``.
 
     Resets of Vivado's blocks are active low.
     """
-    style = Style(active_low=tool == "vivado", dsp48e2=has_dsp48e2(config, tool))
+    style = Style(active_low=tool == "vivado", dsp48e2=has_dsp48e2(config, tool, boards))
     found = arranged(text, config, style)
     if tool == "fusesoc":
         return found.files
@@ -31,4 +34,4 @@ def package(text: str, config: MachineConfig, tool: str) -> dict[str, str]:
     if tool == "litex":
         return {**files, LITEX_FILE: litex_module(found.top, config, style, found.sources)}
     described = {COMPONENT_FILE: component(found.top, config, style, found.sources)}
-    return {**files, **described, **scripts(found.top, config, style, found.sources)}
+    return {**files, **described, **scripts(found.top, config, style, found.sources, boards)}

@@ -6,7 +6,10 @@ follow UG835, UG1118 and UG994; the suite runs them in a Tcl interpreter whose V
 
 from __future__ import annotations
 
-from hw.delivery.boards import BOARDS
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hw.delivery.boards import Board
 from hw.delivery.ipxact import LIBRARY, VENDOR, buses
 from hw.delivery.modules import VerilogModule
 from hw.delivery.style import Style
@@ -14,14 +17,66 @@ from isa.config import MachineConfig
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 PACKAGE_FILE, DESIGN_FILE = "package.tcl", "block_design.tcl"
-REGISTERS_AT = 0xA000_0000
-"""Of the machine's registers, where the processor's first master port reaches."""
-MEMORY_PORT_BITS = 128
-"""Of the processing system's port to DRAM, at its widest."""
 
 
-def scripts(top: VerilogModule, config: MachineConfig, style: Style, sources: list[str]) -> dict[str, str]:
-    """Text of both scripts by name, for the machine whose outermost module this is."""
+@dataclass(frozen=True)
+class ProcessingSystem:
+    """The processor of a family of chips, as block designs make it."""
+
+    cell: str
+    """Its block, which is configured by the automation rule of the same name, with ``rule``."""
+    rule: str
+    settings: str
+    """Ports, interrupt and clock that the machine needs."""
+    clock: str
+    reset: str
+    registers: str
+    """The port from which registers are reached, at ``at``."""
+    at: int
+    memory: str
+    port_bits: int
+    """Width of the port to DRAM, at its widest."""
+    interrupt: str
+    clocked: str
+    """Clock inputs of both ports."""
+
+
+SYSTEMS = {
+    "xcup": ProcessingSystem(
+        "zynq_ultra_ps_e", "apply_board_preset 1",
+        """\
+    CONFIG.PSU__USE__M_AXI_GP0 1
+    CONFIG.PSU__USE__M_AXI_GP1 0
+    CONFIG.PSU__USE__M_AXI_GP2 0
+    CONFIG.PSU__USE__S_AXI_GP2 1
+    CONFIG.PSU__SAXIGP2__DATA_WIDTH @port_bits@
+    CONFIG.PSU__USE__IRQ0 1
+    CONFIG.PSU__FPGA_PL0_ENABLE 1""",
+        "pl_clk0", "pl_resetn0", "M_AXI_HPM0_FPD", 0xA000_0000, "S_AXI_HP0_FPD", 128, "pl_ps_irq0",
+        "ps/maxihpm0_fpd_aclk ps/saxihp0_fpd_aclk",
+    ),
+    "xc7": ProcessingSystem(
+        "processing_system7", "make_external {FIXED_IO, DDR} apply_board_preset 1",
+        """\
+    CONFIG.PCW_USE_M_AXI_GP0 1
+    CONFIG.PCW_USE_S_AXI_HP0 1
+    CONFIG.PCW_S_AXI_HP0_DATA_WIDTH @port_bits@
+    CONFIG.PCW_USE_FABRIC_INTERRUPT 1
+    CONFIG.PCW_IRQ_F2P_INTR 1
+    CONFIG.PCW_EN_CLK0_PORT 1
+    CONFIG.PCW_EN_RST0_PORT 1""",
+        "FCLK_CLK0", "FCLK_RESET0_N", "M_AXI_GP0", 0x43C0_0000, "S_AXI_HP0", 64, "IRQ_F2P",
+        "ps/M_AXI_GP0_ACLK ps/S_AXI_HP0_ACLK",
+    ),
+}  # fmt: skip
+"""By family of chips."""
+
+
+def scripts(
+    top: VerilogModule, config: MachineConfig, style: Style, sources: list[str], boards: Sequence[Board]
+) -> dict[str, str]:
+    """Text of both scripts by name, for the machine whose outermost module this is; all ``boards`` are of one family."""
+    system = SYSTEMS[boards[0].family]
     kinds: dict[str, list[str]] = {}
     for name, bus in buses(top).items():
         kinds.setdefault(bus.type[2], []).append(name)
@@ -32,9 +87,12 @@ def scripts(top: VerilogModule, config: MachineConfig, style: Style, sources: li
         "clock": clock, "doubled": " ".join(doubled), "reset": kinds["reset"][0], "interrupt": kinds["interrupt"][0],
         "memory": next(name for name in kinds["aximm"] if name.startswith("m_")),
         "registers": next(name for name in kinds["aximm"] if name.startswith("s_")),
-        "at": f"{REGISTERS_AT:#x}", "port_bits": min(config.axi_data_bits, MEMORY_PORT_BITS),
-        "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in BOARDS),
-        "default": BOARDS[0].name,
+        "cell": system.cell, "rule": system.rule, "settings": system.settings, "ps_clock": system.clock,
+        "ps_reset": system.reset, "ps_registers": system.registers, "ps_memory": system.memory,
+        "ps_interrupt": system.interrupt, "clocked": system.clocked, "at": f"{system.at:#x}",
+        "port_bits": min(config.axi_data_bits, system.port_bits), "part": boards[0].part,
+        "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in boards),
+        "default": boards[0].name,
     }  # fmt: skip
     return {name: _filled(text, facts) for name, text in ((PACKAGE_FILE, _PACKAGE), (DESIGN_FILE, _DESIGN))}
 
@@ -51,7 +109,7 @@ _PACKAGE = """\
 #   vivado -mode batch -source package.tcl -tclargs ?part?
 # Interfaces are inferred from the attributes of the ports.
 set here [file dirname [file normalize [info script]]]
-set part [expr {$argc > 0 ? [lindex $argv 0] : {xczu9eg-ffvb1156-2-e}}]
+set part [expr {$argc > 0 ? [lindex $argv 0] : {@part@}}]
 create_project -in_memory -part $part
 foreach source {@sources@} {
     add_files -norecurse [file join $here $source]
@@ -97,16 +155,10 @@ set_property ip_repo_paths [file join $here ip] [current_project]
 update_ip_catalog
 
 create_bd_design system
-set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:zynq_ultra_ps_e ps]
-apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset 1} $ps
+set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:@cell@ ps]
+apply_bd_automation -rule xilinx.com:bd_rule:@cell@ -config {@rule@} $ps
 set_property -dict {
-    CONFIG.PSU__USE__M_AXI_GP0 1
-    CONFIG.PSU__USE__M_AXI_GP1 0
-    CONFIG.PSU__USE__M_AXI_GP2 0
-    CONFIG.PSU__USE__S_AXI_GP2 1
-    CONFIG.PSU__SAXIGP2__DATA_WIDTH @port_bits@
-    CONFIG.PSU__USE__IRQ0 1
-    CONFIG.PSU__FPGA_PL0_ENABLE 1
+@settings@
 } $ps
 set core [create_bd_cell -type ip -vlnv @vendor@:@library@:@top@ core]
 
@@ -122,16 +174,16 @@ foreach doubled {@doubled@} {
     set_property -dict [list CONFIG.CLKOUT2_USED true CONFIG.CLKOUT2_REQUESTED_OUT_FREQ [expr {2 * @mhz@}]] $clocks
     connect_bd_net [get_bd_pins clocks/clk_out2] [get_bd_pins core/$doubled]
 }
-connect_bd_net [get_bd_pins ps/pl_clk0] [get_bd_pins clocks/clk_in1]
-connect_bd_net [get_bd_pins ps/pl_resetn0] [get_bd_pins clocks/resetn]
+connect_bd_net [get_bd_pins ps/@ps_clock@] [get_bd_pins clocks/clk_in1]
+connect_bd_net [get_bd_pins ps/@ps_reset@] [get_bd_pins clocks/resetn]
 set resets [create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset resets]
-connect_bd_net [get_bd_pins ps/pl_resetn0] [get_bd_pins resets/ext_reset_in]
+connect_bd_net [get_bd_pins ps/@ps_reset@] [get_bd_pins resets/ext_reset_in]
 connect_bd_net [get_bd_pins clocks/locked] [get_bd_pins resets/dcm_locked]
 
 # Registers from the processor, memory for the machine.
 foreach {cell from to} {
-    control ps/M_AXI_HPM0_FPD core/@registers@
-    memory  core/@memory@ ps/S_AXI_HP0_FPD
+    control ps/@ps_registers@ core/@registers@
+    memory  core/@memory@ ps/@ps_memory@
 } {
     set interconnect [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $cell]
     set_property -dict {CONFIG.NUM_SI 1 CONFIG.NUM_MI 1} $interconnect
@@ -139,10 +191,10 @@ foreach {cell from to} {
     connect_bd_intf_net [get_bd_intf_pins $cell/M00_AXI] [get_bd_intf_pins $to]
 }
 connect_bd_net [get_bd_pins clocks/clk_out1] [get_bd_pins {
-    core/@clock@ control/aclk memory/aclk resets/slowest_sync_clk ps/maxihpm0_fpd_aclk ps/saxihp0_fpd_aclk
+    core/@clock@ control/aclk memory/aclk resets/slowest_sync_clk @clocked@
 }]
 connect_bd_net [get_bd_pins resets/peripheral_aresetn] [get_bd_pins {core/@reset@ control/aresetn memory/aresetn}]
-connect_bd_net [get_bd_pins core/@interrupt@] [get_bd_pins ps/pl_ps_irq0]
+connect_bd_net [get_bd_pins core/@interrupt@] [get_bd_pins ps/@ps_interrupt@]
 
 set space [get_bd_addr_spaces ps/Data]
 assign_bd_address -offset @at@ -range 4K -target_address_space $space [get_bd_addr_segs core/@registers@/*]

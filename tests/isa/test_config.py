@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isa.bounds import BOUNDS, ConfigError
+from isa.chips import chip_of
 from isa.config import OF_NO_PROGRAM, PRESETS, MachineConfig, config_from_dict, load_config, preset
 from isa.configuration_page import configuration_page
 from isa.ram import RAM_FIELDS
@@ -195,7 +196,7 @@ def test_a_toml_file_may_give_everything(tmp_path: Path) -> None:
         ('name = "x"\noc_p = 4', 'configuration field ic_p is missing; give it, or start from a preset with base = "nano"'),
         ('base = "nano"\nic_p = 0', "configuration field ic_p: 0 is outside 1..64"),
         ('base = "nano"\nchip = "XC2064"', "configuration field chip: 'XC2064' is unknown; known are LFE5U-25F, "),
-        ('base = "nano"\nchip = [4]', "configuration field chip: [4] is unknown; known are LFE5U-25F, "),
+        ('base = "nano"\nchip = [4]', "configuration field chip: '[4]' is unknown; known are LFE5U-25F, "),
         ('base = "nano"\nic_p = 4.0', "configuration field ic_p: 4.0 is not a whole number"),
         ('base = "nano"\n[ic_p]\nx = 1', "configuration field ic_p: {'x': 1} is not a whole number"),
     ],
@@ -218,3 +219,24 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="not TOML"):
         load_config(str(tmp_path / "bytes.toml"))
+
+
+def test_a_chip_of_ones_own_is_described_in_a_table(tmp_path: Path) -> None:
+    rows = 'name = "XCZU15EG"\nfamily = "xcup"\nLUT = 341280\nFF = 682560\nDSP = 3528\nBRAM = 744\n'
+    (tmp_path / "own.toml").write_text(f'base = "zu2"\n[chip]\n{rows}')
+    config = load_config(str(tmp_path / "own.toml"))
+    chip = chip_of(config.chip)
+    assert chip is not None
+    assert (chip.name, chip.family, chip.capacity["DSP"]) == ("XCZU15EG", "xcup", 3528)
+    (tmp_path / "again.toml").write_text(config.to_toml())
+    assert load_config(str(tmp_path / "again.toml")) == config
+
+
+@pytest.mark.parametrize("line", ['family = "virtex"', "LUT = -1", "BRAM = 1.5", "SLICES = 4", 'name = "two words"'])
+def test_a_chip_that_is_described_wrongly_is_refused(line: str, tmp_path: Path) -> None:
+    given = {"name": '"X"', "family": '"xcup"', "LUT": "1", "FF": "1", "DSP": "1", "BRAM": "1"}
+    key, _, value = line.partition(" = ")
+    rows = "".join(f"{name} = {number}\n" for name, number in {**given, key: value}.items())
+    (tmp_path / "own.toml").write_text(f'base = "zu2"\n[chip]\n{rows}')
+    with pytest.raises(ConfigError, match="describe another in TOML by a table"):
+        load_config(str(tmp_path / "own.toml"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -244,6 +245,17 @@ def test_size_compares_with_the_chip(stand_in: Install, capsys: pytest.CaptureFi
     found = json.loads(capsys.readouterr().out)
     assert (found["total"]["LUT"], found["capacity"], found["chip"]) == (30000, {}, "XCK26"), "a chip of another family"
     assert calls == [("nano", "ecp5", None), ("base", "ecp5", 3)]
+
+
+def test_size_is_estimated_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", "--config", "base", "--estimate"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "base on xcup, by a formula"
+    assert re.fullmatch(r"LUT +[\d,]+ within \d+% of 117,120, \d+%", lines[1])
+    assert main(["size", "--config", "base", "--estimate", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate"].keys() >= {"LUT", "FF", "DSP", "BRAM"}
+    assert main(["size", "--config", "base", "--estimate", "--target", "xc7"]) == 2
+    assert "family xc7: no machine of it was measured" in capsys.readouterr().err
 
 
 def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 
 import click
 
-from isa.chips import CHIPS
+from isa.chips import chip_of
 from isa.config import PRESETS, MachineConfig
 from isa.estimate import beyond_chip, estimate
 from tilewright.names import SuggestingGroup
@@ -71,12 +71,15 @@ def show(config: MachineConfig, as_json: bool) -> None:
 
 def _chip(config: MachineConfig) -> str:
     """``2 on XCZU9EG: 274,080 LUT, ...``."""
-    chip = CHIPS[config.chip]
+    chip = chip_of(config.chip)
+    if chip is None:
+        return "for no chip"
     holds = ", ".join(f"{number:,} {kind}" for kind, number in chip.capacity.items())
     return f"{config.chip_cores} on {chip.name}: {holds}"
 
 
 def _summary(config: MachineConfig) -> dict[str, object]:
+    chip = chip_of(config.chip)
     return {
         "name": config.name,
         "macs_per_cycle": config.macs_per_cycle,
@@ -84,14 +87,13 @@ def _summary(config: MachineConfig) -> dict[str, object]:
         "hash": config.hash,
         "chip": config.chip,
         "chip_cores": config.chip_cores,
-        "capacity": CHIPS[config.chip].capacity if config.chip else {},
+        "capacity": chip.capacity if chip else {},
         "estimate": _estimates(config),
         "beyond_chip": beyond_chip(config),
     }
 
 
 def _estimates(config: MachineConfig) -> dict[str, dict[str, float]]:
-    if not config.chip:
-        return {}
-    found = estimate(config, CHIPS[config.chip].family)
+    chip = chip_of(config.chip)
+    found = estimate(config, chip.family) if chip else []
     return {one.kind: {"number": round(one.number, 1), "error": one.error} for one in found}

@@ -6,23 +6,27 @@ from collections.abc import Mapping
 
 import click
 
-from isa.chips import CHIPS
+from isa.chips import FAMILIES, chip_of
 from isa.config import MachineConfig
+from isa.errors import TilewrightError
+from isa.estimate import estimate
 from tilewright.options import config_option, json_option, print_json
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
-FAMILIES = ("xcup", "xc7", "ecp5")
 DEFAULT_FAMILY = "xcup"
 
 
 @click.command()
 @config_option()
 @click.option("--target", type=click.Choice(FAMILIES), help="Family of FPGAs.  [default: that of the chip, or xcup]")
+@click.option("--estimate", "only_estimate", is_flag=True, help="Answer at once by a formula, with its error, without yosys.")
 @click.option("--modules", type=click.IntRange(min=0), default=0, help="Also print this many modules, the largest first.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs of yosys at a time.  [default: one for each core]")
 @json_option()
-def command(config: MachineConfig, target: str | None, modules: int, jobs: int | None, as_json: bool) -> None:
+def command(
+    config: MachineConfig, target: str | None, only_estimate: bool, modules: int, jobs: int | None, as_json: bool
+) -> None:
     """Synthesise the machine with yosys, and say how large each unit is, beside the chip that the configuration names.
 
     Module by module, nothing optimised across modules; what was synthesised before comes from the cache. Block RAMs are of
@@ -32,15 +36,19 @@ def command(config: MachineConfig, target: str | None, modules: int, jobs: int |
     Examples:
       tilewright size --config nano
       tilewright size --config mine.toml --target xcup --modules 20
+      tilewright size --config mine.toml --estimate
     """
     from sim.synthesis.size import size_of
     from sim.synthesis.targets import TARGETS
 
-    chip = CHIPS.get(config.chip)
+    chip = chip_of(config.chip)
     family = target or (chip.family if chip else DEFAULT_FAMILY)
+    capacity = chip.capacity if chip and chip.family == family else {}
+    if only_estimate:
+        _estimate(config, family, capacity, as_json=as_json)
+        return
     with stage_reporter(quiet=as_json) as report:
         size = size_of(config, TARGETS[family], report=report, jobs=jobs)
-    capacity = chip.capacity if chip and chip.family == family else {}
     if as_json:
         print_json({
             "config": config.name,
@@ -70,6 +78,21 @@ def command(config: MachineConfig, target: str | None, modules: int, jobs: int |
     largest = sorted(size.modules.items(), key=lambda item: -item[1][0] * item[1][1]["LUT"])
     for name, (times, used) in largest[:modules]:
         _line(f"{times} x {name}", _numbers(used))
+
+
+def _estimate(config: MachineConfig, family: str, capacity: Mapping[str, int], *, as_json: bool) -> None:
+    found = estimate(config, family)
+    if not found:
+        raise TilewrightError(f"family {family}: no machine of it was measured, so nothing is estimated; leave out --estimate")
+    if as_json:
+        kinds = {one.kind: {"number": round(one.number, 1), "error": one.error} for one in found}
+        print_json({"config": config.name, "target": family, "estimate": kinds, "chip": config.chip, "capacity": capacity})
+        return
+    say(f"{config.name} on {family}, by a formula")
+    for one in found:
+        number, there = config.chip_cores * one.number, capacity.get(one.kind)
+        of = f" of {there:,}, {number / there:.0%}" if there else ""
+        say(f"{one.kind:6}{number:10,.0f} within {one.error:.0%}{of}")
 
 
 def _numbers(used: Mapping[str, float]) -> dict[str, str]:

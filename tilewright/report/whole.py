@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from isa.chips import CHIPS
+from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.estimate import estimate
 from isa.program import Program
@@ -83,7 +83,7 @@ def whole_note(time: WholeTime) -> str:
 
 def resources(config: MachineConfig) -> str:
     """What the machine takes of its chip; empty: it names none."""
-    chip = CHIPS.get(config.chip)
+    chip = chip_of(config.chip)
     if chip is None:
         return ""
     rows = []

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from hw.delivery.boards import BOARDS, too_small
+from hw.delivery.boards import BOARDS, DEFAULT_BOARDS, Board, board_named, too_small
 from hw.delivery.files import Arranged, arranged
 from hw.delivery.ipxact import COMPONENT_FILE, NAMESPACE, buses, component
 from hw.delivery.litex import LITEX_FILE, litex_module
 from hw.delivery.modules import Port
-from hw.delivery.package import TOOLS, package
+from hw.delivery.package import TOOLS, has_dsp48e2, package
 from hw.delivery.style import Style
 from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, scripts
 from isa.config import MachineConfig, preset
+from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog
 from sim.synthesis.targets import TARGETS
 from tests.conftest import Golden
@@ -121,11 +122,13 @@ def connected(asked: list[str]) -> list[str]:
 
 
 @needs("tclsh")
-@pytest.mark.parametrize("board", [board.name for board in BOARDS])
-def test_the_design_connects_every_interface_once(board: str, nano: Arranged, tmp_path: Path) -> None:
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_the_design_connects_every_interface_once(board: Board, nano: Arranged, tmp_path: Path) -> None:
     for found in (nano, with_second_clock(nano)):
-        written = scripts(found.top, NANO, LOW, found.sources)
-        asked = calls(written[DESIGN_FILE], tmp_path, board, "bitstream")
+        written = scripts(found.top, NANO, LOW, found.sources, [board])
+        asked = calls(written[DESIGN_FILE], tmp_path, board.name, "bitstream")
+        assert f"create_project -force tilewright_{board.name}" in asked[0]
+        assert any("processing_system7" in line for line in asked) == board.chip.startswith("XC7Z")
         assert connected(asked) == sorted(buses(found.top))
         assert any(line.startswith("validate_bd_design") for line in asked)
         assert any("write_hw_platform" in line for line in asked)
@@ -137,12 +140,35 @@ def test_the_design_connects_every_interface_once(board: str, nano: Arranged, tm
 @needs("tclsh")
 def test_another_board_is_refused(nano: Arranged, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="board zedboard: expected one of zcu102 kv260"):
-        calls(scripts(nano.top, NANO, LOW, nano.sources)[DESIGN_FILE], tmp_path, "zedboard")
+        calls(scripts(nano.top, NANO, LOW, nano.sources, DEFAULT_BOARDS)[DESIGN_FILE], tmp_path, "zedboard")
+
+
+def test_a_board_has_the_chip_of_the_configuration() -> None:
+    assert board_named("kv260", preset("base")).part == "xck26-sfvc784-2LV-c"
+    with pytest.raises(TilewrightError, match="pynq-z2: its chip is XC7Z020, configuration base is for XCK26; give one"):
+        board_named("pynq-z2", preset("base"))
+    with pytest.raises(TilewrightError, match="board 'zedboard': unknown; known are zcu102, "):
+        board_named("zedboard", NANO)
+
+
+def test_a_board_of_another_chip_or_tool_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "out"
+    assert main(["package", "--for", "vivado", "--board", "kv260", "--config", "nano", "-o", str(folder)]) == 2
+    assert "board kv260: its chip is XCK26, configuration nano is for LFE5U-25F" in capsys.readouterr().err
+    assert main(["package", "--for", "litex", "--board", "kv260", "--config", "base", "-o", str(folder)]) == 2
+    assert "--board kv260: packages for litex are for any board" in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_an_array_of_seven_series_has_no_dsp48e2() -> None:
+    pynq = replace(preset("base"), name="pynq", chip="XC7Z020")
+    assert has_dsp48e2(pynq, "vivado")
+    assert not has_dsp48e2(pynq, "vivado", [board_named("pynq-z2", pynq)])
 
 
 @needs("tclsh")
 def test_the_core_is_packaged_with_all_its_sources(nano: Arranged, tmp_path: Path) -> None:
-    asked = calls(scripts(nano.top, NANO, LOW, nano.sources)[PACKAGE_FILE], tmp_path)
+    asked = calls(scripts(nano.top, NANO, LOW, nano.sources, DEFAULT_BOARDS)[PACKAGE_FILE], tmp_path)
     assert sum(line.startswith("add_files") for line in asked) == len(nano.sources)
     assert [line.split()[2] for line in asked if line.startswith("ipx::associate_bus_interfaces")] == ["m_axi", "s_axil"]
     assert asked[-2].startswith("ipx::save_core")
@@ -157,8 +183,8 @@ def test_a_second_clock_has_a_domain_in_litex(nano: Arranged) -> None:
 
 
 def test_what_a_board_lacks_is_said() -> None:
-    assert list(too_small(NANO)) == []
-    (sentence,) = too_small(preset("zu9"))
+    assert list(too_small(NANO, DEFAULT_BOARDS)) == []
+    (sentence,) = too_small(preset("zu9"), DEFAULT_BOARDS)
     assert sentence.startswith("board kv260: zu9 is probably beyond its chip XCK26: ")
 
 
