@@ -23,14 +23,16 @@ class FeatureMapRead(wiring.Signature):
     """One read lane, seen from the unit that reads.
 
     Give ``valid`` and ``addr`` from registers: the banks' arbitration hangs on them. A lane that asks for nothing is ``ready``.
+    With ``pads`` a lane may read padding: ``data`` is ``fill`` in every byte in a cycle in which ``padding`` is high.
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, *, pads: bool = False) -> None:
         super().__init__({
             "valid": Out(1),
             "addr": Out(config.fm_address_bits),
             "ready": In(1),
             "data": In(8 * config.ic_p),
+            **({"padding": Out(1), "fill": Out(8)} if pads else {}),
         })
 
 

@@ -50,7 +50,7 @@ class PoolUnit(wiring.Component):
         self.config = config
         super().__init__({
             **dict(UnitSignature(Unit.POOL, config).members),
-            "fm_read": Out(FeatureMapRead(config)).array(config.px_p + config.pool_taps - 1),
+            "fm_read": Out(FeatureMapRead(config, pads=True)).array(config.px_p + config.pool_taps - 1),
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
             "params": Out(param_read(config)),

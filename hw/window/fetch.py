@@ -38,7 +38,7 @@ class WindowFetch(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(self.steps)),
             "o": Out(stream.Signature(operand_layout(config, taps))),
-            "fm_read": Out(FeatureMapRead(config)).array(self.lanes),
+            "fm_read": Out(FeatureMapRead(config, pads=True)).array(self.lanes),
             "fault": Out(FaultSignature()),
             "wait_bank": Out(1),
         })
