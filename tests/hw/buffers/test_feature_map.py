@@ -151,7 +151,9 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
     assert min(grants.values()) > 300
 
 
-@pytest.mark.parametrize(("config", "make"), [(NANO, apart), (PHASED, apart), (PHASED, serial)], ids=["nano", "phased", "serial"])
+@pytest.mark.parametrize(
+    ("config", "make"), [(NANO, apart), (PHASED, apart), (PHASED, serial)], ids=["nano", "phased", "serial"]
+)  # fmt: skip
 def test_padding_is_the_fill_of_its_lane_whatever_the_banks_give(
     config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]
 ) -> None:
