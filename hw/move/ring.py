@@ -90,7 +90,8 @@ class ChunkRing(wiring.Component):
         full, nearly = present[-1] | (arrived & present[-2]), present[-2] | (arrived & present[-3])
         m.d.sync += room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly)))
         last_ones = present & Cat(chunk.last for chunk in queue)
-        last_stays, last_is_left = Signal(), Signal()
+        last_stays = Signal()
+        last_is_left = Signal()
         """The last chunk of a segment is there after this cycle, if no chunk is dropped, or if one is."""
         m.d.comb += [last.eq(ones.any() | (arrived & newest.last)) for last, ones in
                      ((last_stays, last_ones), (last_is_left, last_ones[1:]))]  # fmt: skip

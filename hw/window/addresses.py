@@ -58,7 +58,8 @@ class TapAddresses(wiring.Component):
         settings = {**shapes_of(self.config, "i_ring", "i_h", "i_w", "d_x", "pad_value"), "ticket": TICKET_BITS}
         marks = marks_of(self.taps)
         common = data.StructLayout({"valid": 1, **settings, **marks})
-        summed, wrapped = Signal(common), Signal(common)
+        summed = Signal(common)
+        wrapped = Signal(common)
         m.d.comb += self.move.eq(~self.o.valid | self.o.ready)
         with m.If(self.move):
             m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
