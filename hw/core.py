@@ -128,6 +128,7 @@ class Core(wiring.Component):
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
             shared=("save", "misc_a", "misc_b"),
             slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
+            pads=("conv", "pool"),
             serial=self.config.ways.serial_reads,
         )
         for kind, users in (("read", reads), ("write", writes)):

@@ -23,14 +23,16 @@ class FeatureMapRead(wiring.Signature):
     """One read lane, seen from the unit that reads.
 
     Give ``valid`` and ``addr`` from registers: the banks' arbitration hangs on them. A lane that asks for nothing is ``ready``.
+    With ``pads`` a lane may read padding: ``data`` is ``fill`` in every byte in a cycle in which ``padding`` is high.
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, *, pads: bool = False) -> None:
         super().__init__({
             "valid": Out(1),
             "addr": Out(config.fm_address_bits),
             "ready": In(1),
             "data": In(8 * config.ic_p),
+            **({"padding": Out(1), "fill": Out(8)} if pads else {}),
         })
 
 
@@ -108,7 +110,7 @@ def operand_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
     """One step of a window on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
 
     ``taps``: what POOL takes at most in a step; ``count`` of them are in this one, in ``data`` as ``side_by_side`` says
-    (``hw/window/generator.py``). ``counted``: the word is not padding (per lane). ``first`` and ``last``: of one reduction.
+    (``hw/pool/taps.py``). ``counted``: the word is not padding (per lane). ``first`` and ``last``: of one reduction.
     ``last_of_outer``: of one chunk (CONV) or channel vector (POOL); ``last_of_instruction``: of all.
     """
     several = {"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}

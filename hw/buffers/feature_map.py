@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from amaranth import Cat, Module, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
@@ -50,18 +50,19 @@ class FeatureMap(wiring.Component):
 
     def __init__(
         self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
-        slow: Iterable[str] = (), serial: bool = False,
+        slow: Iterable[str] = (), pads: Iterable[str] = (), serial: bool = False,
     ) -> None:  # fmt: skip
         """``shared``: the requesters that read by one way on a machine of several phases, which may be ``serial``;
-        ``slow``: those that write by one way on a machine of one phase."""
+        ``slow``: those that write by one way on a machine of one phase; ``pads``: those that may read padding."""
         self.config = config
         self.shared = frozenset(shared)
         self.slow = frozenset(slow)
+        self.pads = frozenset(pads)
         self.serial = serial
         self.reads = dict(reads)
         self.writes = dict(writes)
         super().__init__(
-            {f"read_{name}": In(FeatureMapRead(config)).array(lanes) for name, lanes in reads.items()}
+            {f"read_{name}": In(FeatureMapRead(config, pads=name in self.pads)).array(lanes) for name, lanes in reads.items()}
             | {f"write_{name}": In(FeatureMapWrite(config)).array(lanes) for name, lanes in writes.items()}
         )
 
@@ -137,7 +138,7 @@ class FeatureMap(wiring.Component):
                 self._word(m, pick([bank.read_data for bank in row], phase), f"{name}_word{number}")
                 for number, row in enumerate(zip(*banks, strict=True))
             ]
-            m.d.comb += [lane.port.data.eq(pick(words, group)) for lane in reader.lanes]
+            m.d.comb += [lane.port.data.eq(_or_fill(lane, pick(words, group))) for lane in reader.lanes]
             return
         words = []
         for number, (request, same) in enumerate(zip(requests, banks, strict=True)):
@@ -145,7 +146,7 @@ class FeatureMap(wiring.Component):
             words.append(self._word(m, pick([bank.read_data for bank in same], group), f"{name}_word{number}"))
         for number, lane in enumerate(reader.lanes):
             phase = delayed(m, lane.place.phase, 3, f"{name}_phase{number}")
-            m.d.comb += lane.port.data.eq(pick(words, phase))
+            m.d.comb += lane.port.data.eq(_or_fill(lane, pick(words, phase)))
 
     def _word(self, m: Module, value: Value, name: str) -> Signal:
         word = Signal(8 * self.config.ic_p, name=name)
@@ -178,6 +179,12 @@ class FeatureMap(wiring.Component):
                 bank.write_row.eq(pick([request.row for request in requests], number)),
                 bank.write_data.eq(pick([word for _, (word, _) in writes], number)),
             ]
+
+
+def _or_fill(lane: Lane, word: Value) -> Value:
+    """What the lane sees. Synthesis makes one LUT of this choice and the last one among the words."""
+    port = lane.port
+    return Mux(port.padding, port.fill.replicate(len(word) // 8), word) if hasattr(port, "padding") else word
 
 
 def _number(hits: Value) -> Value:

@@ -56,7 +56,7 @@ class ReadPort(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(self.request)),
             "o": Out(stream.Signature(answer_layout(config, lanes, tag))),
-            "fm_read": Out(FeatureMapRead(config)).array(lanes),
+            "fm_read": Out(FeatureMapRead(config, pads=not always)).array(lanes),
             "pending": Out(1),
             "wait_bank": Out(1),
         })
@@ -145,5 +145,6 @@ class ReadPort(wiring.Component):
             waiting.i.valid.eq(now.complete), waiting.came.eq(now.came), answer.read.eq(now.read), answer.tag.eq(now.tag),
         ]  # fmt: skip
         for lane, port in enumerate(self.fm_read):
-            word = port.data if self.always else Mux(now.read[lane], port.data, now.fill.replicate(self.config.ic_p))
-            m.d.comb += answer.words[lane].eq(word)
+            m.d.comb += answer.words[lane].eq(port.data)
+            if not self.always:
+                m.d.comb += [port.padding.eq(~now.read[lane]), port.fill.eq(now.fill)]

@@ -97,9 +97,12 @@ class Way:
         return first_of([lane.asks for lane in self.lanes], options)
 
     def _granted(self, phase: int) -> Signal:
-        """Register: some lane was granted a word of that phase."""
-        valid = Signal(name=f"{self._name}_valid{phase}")
-        self._m.d.sync += valid.eq(Cat(lane.asks_for(phase) & lane.port.ready for lane in self.lanes).any())
+        """Register: some lane was granted a word of that phase. Grants come late, so this has a module of its own, which
+        synthesis keeps shallow."""
+        valid, asking = Signal(name=f"{self._name}_valid{phase}"), Signal(len(self.lanes), name=f"{self._name}_asking{phase}")
+        self._m.d.comb += asking.eq(Cat(lane.asks_for(phase) for lane in self.lanes))
+        self._m.submodules[f"{self._name}_granted{phase}"] = late = Module()
+        late.d.sync += valid.eq((asking & Cat(lane.port.ready for lane in self.lanes)).any())
         return valid
 
     def _registered(self, value: Value, name: str) -> Signal:

@@ -82,7 +82,7 @@ class ConvUnit(wiring.Component):
         self.config = config
         super().__init__({
             **UnitSignature(Unit.CONV, config).members,
-            "fm_read": Out(FeatureMapRead(config)).array(config.px_p),
+            "fm_read": Out(FeatureMapRead(config, pads=True)).array(config.px_p),
             "fm_write": Out(FeatureMapWrite(config)).array(config.conv_ports),
             "weights": Out(weight_read(config)),
             "params": Out(param_read(config)),

@@ -88,11 +88,16 @@ class ChunkRing(wiring.Component):
                 queue[n].eq(Mux(drop, Mux(above, queue[min(n + 1, depth - 1)], newest), Mux(present[n], queue[n], newest))),
             ]
         full, nearly = present[-1] | (arrived & present[-2]), present[-2] | (arrived & present[-3])
+        m.d.sync += room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly)))
         last_ones = present & Cat(chunk.last for chunk in queue)
-        m.d.sync += [
-            room.eq(Mux(drop, ~(push & full), ~full & ~(push & nearly))),
-            self.last_here.eq((last_ones >> drop).any() | (arrived & newest.last)),
-        ]
+        last_stays = Signal()
+        last_is_left = Signal()
+        """The last chunk of a segment is there after this cycle, if no chunk is dropped, or if one is."""
+        m.d.comb += [last.eq(ones.any() | (arrived & newest.last)) for last, ones in
+                     ((last_stays, last_ones), (last_is_left, last_ones[1:]))]  # fmt: skip
+        # ``drop`` comes late: what hangs on it here has a module of its own.
+        m.submodules.late = late = Module()
+        late.d.sync += self.last_here.eq(Mux(drop, last_is_left, last_stays))
         return queue
 
     def _read(self, m: Module, push: Value, queue: list[Any]) -> None:
@@ -114,11 +119,13 @@ class ChunkRing(wiring.Component):
         mine = Signal(reads + 1)
         m.d.comb += mine.eq((own >> chunk_of_start)[: reads + 1])
         row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
-        m.d.comb += [address.eq(summed(head, chunk_of_start, ahead)) for ahead, address in enumerate(row)]
+        # In a module of its own, which synthesis keeps short: the memories are read behind it.
+        m.submodules.rows = addresses = Module()
+        addresses.d.comb += [address.eq(summed(head, chunk_of_start, ahead)) for ahead, address in enumerate(row)]
         chunk = self.chunks.payload
         for column in range(size):
             before = Signal(name=f"before{column}")
-            m.d.comb += before.eq(column < column_of_start)
+            addresses.d.comb += before.eq(column < column_of_start)
             for read in range(reads):
                 memory = Memory(shape=COLUMN_BITS, depth=rows, init=[])
                 m.submodules[f"byte{column}_{read}"] = memory
@@ -128,8 +135,8 @@ class ChunkRing(wiring.Component):
                     write.en.eq(push),
                     write.addr.eq(tail),
                     write.data.eq(Cat(chunk.data.word_select(column, 8), chunk.real[column])),
-                    look.addr.eq(Mux(before, row[read + 1], row[read])),
                 ]
+                addresses.d.comb += look.addr.eq(Mux(before, row[read + 1], row[read]))
                 real = look.data[8] & Mux(before, mine[read + 1], mine[read])
                 with m.If(self.advance):
                     m.d.sync += self.bytes[read].word_select(column, COLUMN_BITS).eq(Cat(look.data[:8], real))

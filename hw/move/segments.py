@@ -147,7 +147,11 @@ class SegmentMachine(wiring.Component):
             "state": data.StructLayout(dict.fromkeys(STATES, 1)),
         })  # fmt: skip
         outcome = Signal(layout, name=name)
-        begun = {"base": skip, "start": skip, "reach": skip + more}
+        first_reach = Signal(self.position, name=f"{name}_first_reach")
+        # In a module of its own, which synthesis keeps short: a choice comes before its carry, and two come behind it.
+        m.submodules[f"{name}_reach"] = alone = Module()
+        alone.d.comb += first_reach.eq(skip + more)
+        begun = {"base": skip, "start": skip, "reach": first_reach}
         for part, value in kept.items():
             moved = Mux(outcome.drop, _a_chunk_less(value, exact_log2(self.config.axi_bytes)), value)
             m.d.comb += outcome[part].eq(Mux(restarts, begun[part], moved))

@@ -23,7 +23,7 @@ class Step:
         return self.operand.count if self._config.pool_taps > 1 else Const(1)
 
     def word(self, p: int, j: int) -> tuple[Value, Value]:
-        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``WindowGenerator``. The second tap of what is
+        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``PoolWindow``. The second tap of what is
         not side by side is ``apart``, where there are words enough for one."""
         operand, lanes = self.operand, self._config.px_p
         apart = p + j * lanes

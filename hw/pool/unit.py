@@ -11,9 +11,9 @@ from hw.interfaces import TICKET_BITS, BufferRead, FeatureMapRead, FeatureMapWri
 from hw.pool.finish import PixelFinish, depth, post_members
 from hw.pool.layouts import FINISH_LAYOUT, param_read, param_word, reduction_layout, tap_word
 from hw.pool.reduce import WindowReduce
+from hw.pool.taps import PoolWindow
 from hw.post.activation import FINISH
 from hw.window.fetch import WindowFetch
-from hw.window.generator import WindowGenerator
 from hw.window.placement import Placement
 from hw.window.queue import RamQueue
 from isa.config import MachineConfig
@@ -35,7 +35,7 @@ class PoolUnit(wiring.Component):
     An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
 
     ========= ======================================= ==============================================
-    window    ``WindowGenerator``, ``WindowFetch``    which words are read; reads them
+    window    ``PoolWindow``, ``WindowFetch``         which words are read; reads them
     reduce    ``WindowReduce``                        taps to sums, tap words
     finish    ``PixelFinish``                         parameter words, requantisation, write
     placement ``Placement``, a pixel at a time        where the results go
@@ -50,7 +50,7 @@ class PoolUnit(wiring.Component):
         self.config = config
         super().__init__({
             **dict(UnitSignature(Unit.POOL, config).members),
-            "fm_read": Out(FeatureMapRead(config)).array(config.px_p + config.pool_taps - 1),
+            "fm_read": Out(FeatureMapRead(config, pads=True)).array(config.px_p + config.pool_taps - 1),
             "fm_write": Out(FeatureMapWrite(config)),
             "taps": Out(BufferRead((config.taps_depth - 1).bit_length(), 8 * config.ic_p)).array(config.pool_taps),
             "params": Out(param_read(config)),
@@ -60,7 +60,7 @@ class PoolUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.window = window = WindowGenerator(c, c.px_p, c.pool_taps)
+        m.submodules.window = window = PoolWindow(c)
         m.submodules.fetch = fetch = WindowFetch(c, c.pool_taps)
         m.submodules.reduce = reduce = WindowReduce(c)
         m.submodules.reductions = reductions = RamQueue(c, reduction_layout(c), _IN_FLIGHT)
@@ -87,7 +87,7 @@ class PoolUnit(wiring.Component):
         return m
 
     def _accept(
-        self, m: Module, window: WindowGenerator, placement: Placement, reductions: RamQueue, endings: RamQueue
+        self, m: Module, window: PoolWindow, placement: Placement, reductions: RamQueue, endings: RamQueue
     ) -> None:
         """Hands the instruction to all four parts in the same cycle."""
         op = self.instruction.p.op.POOL

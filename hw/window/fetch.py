@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal, unsigned
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import at_least
 from hw.buffers.read_port import ANSWERS, ReadPort
 from hw.interfaces import FaultSignature, FeatureMapRead, operand_layout
-from hw.window.generator import step_layout
+from hw.window.layouts import marks_of, step_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
-
-
-def _tag(taps: int) -> data.StructLayout:
-    """What goes along with a step's words."""
-    flags = dict.fromkeys(("first", "last", "last_of_outer", "last_of_instruction"), unsigned(1))
-    several = {"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}
-    return data.StructLayout({**flags, **several})
 
 
 class WindowFetch(wiring.Component):
@@ -33,12 +26,12 @@ class WindowFetch(wiring.Component):
     def __init__(self, config: MachineConfig, taps: int = 1) -> None:
         self.config = config
         self.steps = step_layout(config, config.px_p, taps)
-        self.tag = _tag(taps)
+        self.tag = data.StructLayout(marks_of(taps))
         self.lanes = config.px_p + taps - 1
         super().__init__({
             "i": In(stream.Signature(self.steps)),
             "o": Out(stream.Signature(operand_layout(config, taps))),
-            "fm_read": Out(FeatureMapRead(config)).array(self.lanes),
+            "fm_read": Out(FeatureMapRead(config, pads=True)).array(self.lanes),
             "fault": Out(FaultSignature()),
             "wait_bank": Out(1),
         })

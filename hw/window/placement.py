@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import TICKET_BITS
 from hw.window.fields import shapes_of
+from hw.window.pixels import Widths
 from hw.window.queue import Queue
-from hw.window.raster import RasterWalk, Widths
+from hw.window.raster import RasterWalk
 from isa.config import MachineConfig
 
 

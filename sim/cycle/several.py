@@ -1,4 +1,4 @@
-"""POOL's steps when it takes several taps in one: ``WindowGenerator`` of ``hw/window/generator.py`` in arrays."""
+"""POOL's steps when it takes several taps in one: ``PoolWindow`` of ``hw/pool/taps.py`` in arrays."""
 
 from __future__ import annotations
 

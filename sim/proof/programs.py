@@ -20,6 +20,7 @@ from sim.proof.harness import Checks, Inside
 from sim.proof.streams import short_queue_holds
 
 IDLE, HEADER, BODY = range(3)
+COLLECT, CHECK, WAIT, OFFER = range(4)
 
 
 def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
@@ -82,11 +83,12 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
 def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None:
     """All tokens of an instruction are taken once, when all are there, before the unit gets it; those that it gives are
     given once, when it is done and there is room, oldest first."""
-    complete, offered, taken = (inside.signal(name) for name in ("complete", "offered", "taken"))
-    header = inside.view("header")
+    state, giver = inside.signal("fsm_state"), inside.part("giver")
+    offered, taken = state >= WAIT, state == OFFER
+    header = inside.part("collector").view("header")
     wait, signal = header.wait, header.signal
-    legal = inside.part("offer").signal("legal")
-    unpaid, flight = inside.signal("unpaid"), inside.part("in_flight")
+    legal = inside.part("checker").signal("legal")
+    unpaid, flight = giver.signal("unpaid"), giver.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready
     pays = part.trace.finish
     level = flight.part("count").signal("level")
@@ -97,7 +99,8 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
         checks.m.d.sync += owns.eq(1)
     with checks.m.If(accepted):
         checks.m.d.sync += owns.eq(0)
-    checks.holds(~(complete & offered))
+    checks.if_then(part.words.ready, state == COLLECT)
+    checks.if_then(checks.past(state == CHECK), taken == (wait == 0))
     checks.if_then(part.take.any(), (part.take == wait) & ((wait & ~part.available) == 0) & offered & legal & ~owns)
     checks.if_then(accepted, offered & legal & ((wait == 0) | owns | part.take.any()))
     checks.if_then(offered & legal & (wait != 0), taken == owns)
@@ -130,11 +133,11 @@ PROOFS = (
         "receiver-tokens", RECEIVER, "an instruction's tokens are taken once, all together, before its unit gets it, and those "
         "it gives are given once, when it is done, oldest first; whatever its rules are", _receiver, tokens_frame_instructions,
         (
-            Fault(RECEIVER, "taking.eq(offered & legal & ~taken & have & ~self.halt)",
-                  "taking.eq(offered & legal & have & ~self.halt)"),
-            Fault(RECEIVER, "(self.done | owed) & (blocked == 0)", "self.done | owed"),
-            Fault(RECEIVER, "offered & legal & (taken | have) & in_flight.i.ready & ~self.halt",
-                  "offered & legal & in_flight.i.ready & ~self.halt"),
+            Fault(RECEIVER, "takes.eq(waits & legal & have & ~self.halt)",
+                  "takes.eq((waits | offers) & legal & have & ~self.halt)"),
+            Fault("hw.control.giver", "(self.done | self.owes) & ~no_room.any()", "self.done | self.owes"),
+            Fault(RECEIVER, "(offers | (waits & have)) & legal & giver.room & ~self.halt",
+                  "(offers | waits) & legal & giver.room & ~self.halt"),
         ),
         free=(values_legal, rules_hold),
     ),

@@ -28,6 +28,7 @@ SLOW_WRITES = {"load": 1, "conv": 1, "misc": 1}
 SHARED = ("save", "misc")
 """Those that read by one way where ways are shared."""
 SERIAL_READS = {"save": 1, "conv": 2, "pool": 4, "misc_a": 1, "misc_b": 1}
+PADS = ("conv", "pool")
 ON_THE_SERIAL_WAY = ("save", "misc_a", "misc_b")
 
 
@@ -43,7 +44,7 @@ def lanes_of(dut: FeatureMap, kind: str) -> list[Any]:
 
 def serial(config: MachineConfig) -> FeatureMap:
     """With a serial way that several requesters share."""
-    return FeatureMap(config, reads=SERIAL_READS, writes=WRITES, shared=ON_THE_SERIAL_WAY, serial=True)
+    return FeatureMap(config, reads=SERIAL_READS, writes=WRITES, shared=ON_THE_SERIAL_WAY, pads=PADS, serial=True)
 
 
 def on_the_serial_way(dut: FeatureMap, kind: str, owner: str) -> bool:
@@ -99,7 +100,7 @@ def run(dut: FeatureMap, process: Any) -> None:
 
 def apart(config: MachineConfig) -> FeatureMap:
     """With parallel ways alone."""
-    return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED)
+    return FeatureMap(config, reads=READS, writes=WRITES, shared=SHARED, pads=PADS)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,27 @@ def test_random_traffic(config: MachineConfig, make: Callable[[MachineConfig], F
 
     run(dut, process)
     assert min(grants.values()) > 300
+
+
+@pytest.mark.parametrize(
+    ("config", "make"), [(NANO, apart), (PHASED, apart), (PHASED, serial)], ids=["nano", "phased", "serial"]
+)  # fmt: skip
+def test_padding_is_the_fill_of_its_lane_whatever_the_banks_give(
+    config: MachineConfig, make: Callable[[MachineConfig], FeatureMap]
+) -> None:
+    dut = make(config)
+
+    async def process(ctx: Any) -> None:
+        pads = [lane for name in PADS for lane in getattr(dut, f"read_{name}")]
+        for number, lane in enumerate(pads):
+            ctx.set(lane.fill, 0x51 + number)
+            ctx.set(lane.padding, number % 2)
+        await ctx.tick().repeat(BANK_LATENCY + 1)
+        seen = [ctx.get(lane.data) for lane in pads]
+        for number, word in enumerate(seen):
+            assert word == (int.from_bytes(bytes([0x51 + number] * config.ic_p), "little") if number % 2 else 0)
+
+    run(dut, process)
 
 
 def test_read_granted_after_the_write_sees_it() -> None:
