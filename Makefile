@@ -21,7 +21,7 @@ help:
 	@echo "make soc     firmware on a RISC-V processor with nano beside it, in Verilator; MEMORY=sdram: as on the board"
 	@echo "make ulx3s   the same system as a bitstream for the ULX3S board (DEVICE=$(DEVICE)), by the open tools"
 	@echo "make test    lint, types and the suite without its slow tests (JOBS=$(JOBS) processes)"
-	@echo "make test-all  lint, types and the whole suite"
+	@echo "make test-all  lint, types and the whole suite; TILEWRIGHT_FUZZ_MINUTES=10 of it fuzzing"
 	@echo "make lint    ruff"
 	@echo "make types   mypy, strict"
 	@echo "make check   the whole suite alone; ARGS='tests/isa -k assembler' chooses"

@@ -41,6 +41,10 @@ MOST_PROMISING_OPS = 16
 """Operations of a group, for cycles. Longer groups gain some tenths of a percent on ``zu9`` and take longer to plan."""
 SHAPES_AT_ONCE = 64
 """Shapes of groups that are planned before the worth of each operation is told anew."""
+ROUNDS = 32
+"""More shapes at once, where the worth of each operation would be told anew more often than this."""
+PLACES = 32
+"""Places of a shape, in the mean, where groups of it are planned. Networks of the zoo have a sixth of that at most."""
 SLACK = 1 / 10
 """A group is planned although it is hoped to cost more than its operations are worth, if by less than this part of an
 operation's mean cost: the hope may be too small, and worths change."""

@@ -18,6 +18,8 @@ from tilewright.exits import Exit
 PATIENCE = 0.8
 """Seconds that the main thread may stay in one call of a library after it was told to end."""
 _POLL = 0.1
+_AGAIN = 0.02
+"""Seconds after which what nobody heard is raised again."""
 _came: list[int] = []
 _out_of_time = ""
 """What is told, once a budget of time is spent."""
@@ -35,6 +37,7 @@ def catch_interrupts() -> None:
     for number in INTERRUPTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    sys.unraisablehook = _unheard
     told, tell = os.pipe()
     os.set_blocking(tell, False)
     signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
@@ -49,8 +52,9 @@ def time_budget(seconds: float | None, what: str, remedy: str) -> Iterator[None]
         yield
         return
     _out_of_time = f"{what}: not done within {seconds:g} seconds (--seconds); {remedy}"
-    before = signal.signal(signal.SIGALRM, _alarm)
+    before, hook = signal.signal(signal.SIGALRM, _alarm), sys.unraisablehook
     try:
+        sys.unraisablehook = _unheard
         signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     except _OutOfTime:
@@ -58,6 +62,21 @@ def time_budget(seconds: float | None, what: str, remedy: str) -> Iterator[None]
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = hook
+
+
+def _unheard(unraisable: sys.UnraisableHookArgs) -> None:
+    """Python drops what is raised while it deletes an object, or in a callback of a library: it is raised again soon after."""
+    if unraisable.exc_type is _OutOfTime:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    elif unraisable.exc_type is KeyboardInterrupt and _came:
+        number = _came.pop()
+        signal.signal(number, _interrupt)
+        again = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _alarm(number: int, frame: object) -> None:

@@ -64,11 +64,12 @@ def grow(
             longer = len(level)
         elif len(level) > most_of_a_size:
             left_out += len(level) - most_of_a_size
-            level = _fairly(hopes, most_of_a_size)
+            level = fairly(hopes, most_of_a_size)
     return Grown(found, left_out, longer, most_ops)
 
 
-def _fairly(hopes: Mapping[Mask, int], most: int) -> list[Mask]:
+def fairly(hopes: Mapping[Mask, float], most: int) -> list[Mask]:
+    """The best groups of each first operation, then the second best of each, and so on, up to ``most``."""
     place: dict[Mask, int] = {}
     ranked = []
     for group in sorted(hopes, key=lambda group: (-hopes[group], group)):

@@ -9,8 +9,12 @@ least cost. Two steps take turns:
    difference are planned: ``AT_ONCE`` of different shapes, and all groups of a known shape. Groups that extend them join those
    that wait.
 
-This ends when no group promises anything, or when the effort is used up. The hope is no bound: a group that is left out may be
-worth its price after all. Only where no group is left out (``Grown.complete``) the best partition into these groups is proved.
+This ends when no group promises anything, or when the effort is used up: as many shapes as asked for, each at ``PLACES`` places
+in the mean. A graph that repeats itself everywhere, such as a sum of hundreds of maps, has each shape at as many places as
+operations; the limit of places keeps the work in proportion to them.
+
+The hope is no bound: a group that is left out may be worth its price after all. Only where no group is left out
+(``Grown.complete``) the best partition into these groups is proved.
 """
 
 from __future__ import annotations
@@ -21,13 +25,13 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.fusion.grow import Grown, extensions
+from compiler.fusion.grow import Grown, extensions, fairly
 from compiler.fusion.legal import Mask, bits_of
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.least_cost import Least
 from compiler.search.partition import price_or_none
 from compiler.search.relaxation import Relaxation
-from compiler.tuned import ANYWAY, SLACK
+from compiler.tuned import ANYWAY, PLACES, ROUNDS, SLACK
 from compiler.tuned import MOST_PROMISING_OPS as MOST_OPS
 from compiler.tuned import SHAPES_AT_ONCE as AT_ONCE
 
@@ -40,9 +44,11 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
     wanted = most
+    most_groups = PLACES * max(most, len(alone)) + len(waiting.prices)
+    at_once = max(AT_ONCE, most // ROUNDS)
     most += len(waiting.shapes)
-    while (left := most - len(waiting.shapes)) > 0:
-        chosen = waiting.next(min(AT_ONCE, left), surely=len(waiting.prices) < ANYWAY)
+    while (left := most - len(waiting.shapes)) > 0 and (room := most_groups - len(waiting.prices)) > 0:
+        chosen = waiting.next(min(at_once, left), room, surely=len(waiting.prices) < ANYWAY)
         if not chosen:
             break
         evaluator.told(f"search: groups that promise most, {wanted - left} of at most {wanted}")
@@ -78,13 +84,14 @@ class _Waiting:
         """Groups that were found and not planned."""
         return int(self._open.sum())
 
-    def next(self, shapes: int, surely: bool) -> list[Mask]:
-        """Groups of at most ``shapes`` new shapes, and all others that promise something."""
+    def next(self, shapes: int, room: int, surely: bool) -> list[Mask]:
+        """Groups of at most ``shapes`` new shapes, and all others that promise something; of more than ``room`` those that
+        promise most at each operation."""
         value, worth = self._relaxation.solve()
         slack = inf if surely else SLACK * value / len(worth)
         promises = np.append(worth, 0.0)[self._members].sum(axis=1) - self._floors - self._beyond
         hopeful = np.flatnonzero(self._open & (promises > -slack))
-        chosen, new = [], set[object]()
+        chosen, new = dict[Mask, float](), set[object]()
         for number in hopeful[np.argsort(-promises[hopeful], kind="stable")].tolist():
             mask = self._masks[number]
             key = self._evaluator.shapes.key(mask)
@@ -95,8 +102,8 @@ class _Waiting:
                     self._open[number] = False
                     continue
                 new.add(key)
-            chosen.append(mask)
-        return chosen
+            chosen[mask] = promises[number]
+        return fairly(chosen, room) if len(chosen) > room else [*chosen]
 
     def plan(self, masks: Sequence[Mask]) -> None:
         evaluator = self._evaluator

@@ -264,6 +264,7 @@ BAD = {
     "size": ([*COMPILE, "--size", "6x"], "'6x': expected one number, or height and width"),
     "scheme": ([*COMPILE, "--scheme", "loose"], "'loose'"),
     "batch": ([*COMPILE, "--batch", "0"], "Invalid value for '--batch'"),
+    "batch beyond all memory": ([*COMPILE, "--batch", "1" + 30 * "0"], "Invalid value for '--batch'"),
     "groups and a strategy": ([*COMPILE, "--groups", "own.json", "--strategy", "dnnvm"], "strategy 'dnnvm' has none to choose"),
     "groups and least memory": ([*COMPILE, "--groups", "own.json", "--objective", "memory"], "'memory' chooses groups"),
     "groups that are no JSON": ([*COMPILE, "--groups", "text.onnx"], "text.onnx: not JSON"),

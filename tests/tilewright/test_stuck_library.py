@@ -43,6 +43,34 @@ with time_budget(SECONDS, "compilation", "give more"):
 """
 
 
+DEAF = """
+import os, time
+from tilewright.interrupts import catch_interrupts, time_budget
+
+class Deaf:
+    def __del__(self):
+        NUMBER and os.kill(os.getpid(), NUMBER)
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            pass
+
+catch_interrupts()
+try:
+    with time_budget(SECONDS, "compilation", "give more"):
+        Deaf()
+        time.sleep(20)
+except BaseException as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
+def test_what_comes_while_an_object_is_deleted_comes_again(number: signal.Signals | None) -> None:
+    program = DEAF.replace("SECONDS", "0.1" if number is None else "None").replace("NUMBER", str(number and int(number)))
+    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("TilewrightError\n" if number is None else "KeyboardInterrupt\n", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
 def test_an_endless_loop_in_onnxruntime_ends(number: signal.Signals | None) -> None:
     program = ENDLESS.replace("SECONDS", "0.2" if number is None else "None")

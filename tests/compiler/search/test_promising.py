@@ -79,6 +79,18 @@ def test_no_more_shapes_are_planned_than_asked_for_and_the_rest_is_counted() -> 
     assert len(grown.groups) > 40 + 3 * 20
 
 
+def test_where_shapes_have_many_places_groups_are_in_proportion_to_operations_and_spread_over_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PLACES", 2)
+    graph = pointwise_chain(40, 8, 8, 8)
+    found = promising(Evaluator(NANO, graph), CYCLES, 30)
+    longer = [mask for mask in found.groups if mask.bit_count() > 1]
+    assert len(longer) == 2 * 40
+    assert found.left_out > 0
+    assert {(mask & -mask).bit_length() - 1 for mask in longer} == {*range(39)}
+
+
 def test_what_earlier_compilations_know_changes_nothing() -> None:
     graph = random_graph(3, most=9)
     cold = Evaluator(NANO, graph)
