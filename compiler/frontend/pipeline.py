@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from compiler.frontend.captures import with_captures_spelt_out
@@ -95,11 +96,17 @@ def import_model(
     and after each pass.
     """
     # A pipe can be read once only; what lies in a file need not be held, for it can be loaded again.
-    if not (isinstance(source, str | Path) and Path(source).is_file()):
-        source = load(source)
+    if not isinstance(source, bytes) and not (isinstance(source, str | Path) and Path(source).is_file()):
+        source = load(source, shapes)
     with invalid_models_told(source):
-        model = read(source, batch=batch, shapes=shapes, nodes=nodes)
+        model = read(source, batch=batch, shapes=shapes, nodes=nodes, samples=_samples(calibration))
         return _import(model, calibration, choices, edges, progress or (lambda _: None), watch)
+
+
+def _samples(calibration: CalibrationData) -> dict[str, tuple[int, ...]]:
+    """The shapes of calibration arrays."""
+    arrays = calibration if isinstance(calibration, Mapping) else {}
+    return {name: value.shape for name, value in arrays.items() if isinstance(value, np.ndarray)}
 
 
 def _import(
