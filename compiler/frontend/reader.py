@@ -63,7 +63,7 @@ def read(
 
 
 def load(source: Source, shapes: Mapping[str, tuple[int, ...]] | None = None) -> onnx.ModelProto:
-    """The protocol buffer of a file, its bytes, or itself; ``shapes``: those of a TFLite file's inputs that are to be others."""
+    """The protocol buffer of a file, its bytes, or itself; ``shapes``: those that a TFLite file is to have."""
     if isinstance(source, onnx.ModelProto):
         check_structure(source, "the model")
         return with_external_data(source, None)
