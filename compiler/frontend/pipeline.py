@@ -15,6 +15,7 @@ from compiler.frontend.captures import with_captures_spelt_out
 from compiler.frontend.dynamic import as_float
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
+from compiler.frontend.heads import with_parts_sliced_first
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
@@ -120,7 +121,7 @@ def _import(
     # Noise says nothing of scales that the model finds in its data.
     model = model if calibration is None else as_float(model)
     if is_float(model):
-        model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
+        model = with_fewer_transposes(with_parts_sliced_first(prepared(model, edges, float_inputs(model))))
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
