@@ -19,7 +19,7 @@ _MOST = 4
 
 
 def with_parts_sliced_first(model: Model) -> Model:
-    """``model`` has its types. The model itself, if there is no such tensor in it."""
+    """``model`` has its types, and operator set 13 or a later one. The model itself, if there is no such tensor in it."""
     readers = model.consumers()
     gone: set[str] = set()
     made: dict[str, list[Node]] = {}
