@@ -43,6 +43,7 @@ FREE = {4: 320, 3: 1, 2: 256}
 KNOWN: dict[str, dict[str, tuple[int, ...]]] = {
     "_rec": {"x": (1, 3, 48, 320)}, "rec.onnx": {"x": (1, 3, 48, 320)}, "_cls": {"x": (1, 3, 48, 192)},
     "silero": {"input": (1, 576), "state": (2, 1, 128)}, "ddddocr": {"input1": (1, 1, 64, 160)}, "magika": {"bytes": (1, 2048)},
+    "melspectrogram": {"serving_default_input:0": (1, 1760)},
 }  # fmt: skip
 """Sizes that a model takes, by a part of its path."""
 VALUES = {"sr": 16_000}
@@ -82,7 +83,7 @@ def measured(path: Path, scheme: str) -> list[str]:
     proto = load(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiled = compile_model(proto, "base", scheme=scheme, strategy="naive", cache=False, shapes=shapes_of(proto, path))
+        compiled = compile_model(path, "base", scheme=scheme, strategy="naive", cache=False, shapes=shapes_of(proto, path))
     found = summary(compiled)
     imported = compiled.imported
     weighed = imported.float_model or imported.model

@@ -15,6 +15,7 @@ from compiler.emit.conversions import conversions_of
 from compiler.emit.described import schedule_of
 from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
+from compiler.frontend.model import Model
 from compiler.frontend.pipeline import ImportedModel
 from compiler.memory.least_order import ordering_of
 from compiler.planning.grouping import machine_ops
@@ -327,12 +328,14 @@ def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -
             MachineStep(s.first_word, s.words) if isinstance(s, Segment) else CpuStep(s.name, conversions_of(s.model))
             for s in emitted.segments
         ),
-        inputs=tuple(_host_tensor(v) for v in imported.oracle.graph.input),
-        outputs=tuple(_host_tensor(v) for v in imported.oracle.graph.output),
+        inputs=tuple(_host_tensor(v, imported.model) for v in imported.oracle.graph.input),
+        outputs=tuple(_host_tensor(v, imported.model) for v in imported.oracle.graph.output),
     )
 
 
-def _host_tensor(value: onnx.ValueInfoProto) -> HostTensor:
+def _host_tensor(value: onnx.ValueInfoProto, model: Model | None) -> HostTensor:
+    """``model``: whose shapes are known where onnxruntime is not told them."""
     tensor = value.type.tensor_type
-    shape = tuple(dim.dim_value for dim in tensor.shape.dim)
+    known = model.shape(value.name) if model is not None else None
+    shape = known if known is not None else tuple(dim.dim_value for dim in tensor.shape.dim)
     return HostTensor(value.name, shape, str(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))

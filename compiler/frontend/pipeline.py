@@ -8,17 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from compiler.frontend.captures import with_captures_spelt_out
 from compiler.frontend.dynamic import as_float
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
+from compiler.frontend.heads import with_parts_sliced_first
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.loading import has_inner_graphs, survives
+from compiler.frontend.long_kernels import with_long_kernels_in_rows
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.partition import partitioned, port, segments
 from compiler.frontend.reader import Source, load, read
@@ -27,6 +30,7 @@ from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
 from compiler.quantise.forms import HEAVY
+from compiler.quantise.opset import TARGET, modernised
 from compiler.quantise.quantise import DEFAULT, CalibrationData, Quantised, is_float, quantise
 from compiler.quantise.rest import with_rest_quantised
 from compiler.quantise.statistics import Statistics
@@ -95,11 +99,17 @@ def import_model(
     and after each pass.
     """
     # A pipe can be read once only; what lies in a file need not be held, for it can be loaded again.
-    if not (isinstance(source, str | Path) and Path(source).is_file()):
-        source = load(source)
+    if not isinstance(source, bytes) and not (isinstance(source, str | Path) and Path(source).is_file()):
+        source = load(source, shapes)
     with invalid_models_told(source):
-        model = read(source, batch=batch, shapes=shapes, nodes=nodes)
+        model = read(source, batch=batch, shapes=shapes, nodes=nodes, samples=_samples(calibration))
         return _import(model, calibration, choices, edges, progress or (lambda _: None), watch)
+
+
+def _samples(calibration: CalibrationData) -> dict[str, tuple[int, ...]]:
+    """The shapes of calibration arrays."""
+    arrays = calibration if isinstance(calibration, Mapping) else {}
+    return {name: value.shape for name, value in arrays.items() if isinstance(value, np.ndarray)}
 
 
 def _import(
@@ -113,7 +123,9 @@ def _import(
     # Noise says nothing of scales that the model finds in its data.
     model = model if calibration is None else as_float(model)
     if is_float(model):
-        model = with_fewer_transposes(prepared(model, edges, float_inputs(model)))
+        model = _recent(prepared(model, edges, float_inputs(model)))
+        model = with_long_kernels_in_rows(with_parts_sliced_first(model))
+        model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model))
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
@@ -141,6 +153,11 @@ def _import(
     _warn_of_idle([name for name, reason in told.items() if reason == AS_ASKED and name not in found.reasons])
     report(f"imported {len(found.graph.ops)} operations")
     return found
+
+
+def _recent(model: Model) -> Model:
+    """On an operator set that has the quantised forms."""
+    return model if model.opsets.get("", 0) >= TARGET else with_types(modernised(model))
 
 
 def _warn_of_idle(asked: Sequence[str]) -> None:

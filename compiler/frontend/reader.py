@@ -38,10 +38,15 @@ Source = str | Path | bytes | onnx.ModelProto
 
 def read(
     source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None, nodes: int | None = None,
+    samples: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Model:  # fmt: skip
     """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes; ``nodes``:
-    the most that the model may have."""
-    proto, shapes = load(source), shapes or {}
+    the most that the model may have; ``samples``: shapes of many inputs together, whose sizes free dimensions get."""
+    shapes = shapes or {}
+    proto = load(source, shapes)
+    if found := _sizes_of_samples(proto, shapes, samples or {}, batch or 1):
+        shapes = {**shapes, **found}
+        proto = load(source, shapes)
     check_budget(proto, nodes or MOST_NODES)
     model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes)})
@@ -57,8 +62,8 @@ def read(
     return model
 
 
-def load(source: Source) -> onnx.ModelProto:
-    """The protocol buffer of a file, its bytes, or itself."""
+def load(source: Source, shapes: Mapping[str, tuple[int, ...]] | None = None) -> onnx.ModelProto:
+    """The protocol buffer of a file, its bytes, or itself; ``shapes``: those that a TFLite file is to have."""
     if isinstance(source, onnx.ModelProto):
         check_structure(source, "the model")
         return with_external_data(source, None)
@@ -68,7 +73,7 @@ def load(source: Source) -> onnx.ModelProto:
     except OSError as error:
         raise ModelError(f"{where}: cannot be read: {error.strerror}; give the path of an ONNX or TFLite file") from None
     if is_tflite(data):
-        return from_tflite(data, where)
+        return from_tflite(data, where, shapes)
     try:
         proto: onnx.ModelProto = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError, which it does not export with types
@@ -139,6 +144,20 @@ def from_proto(proto: onnx.ModelProto) -> Model:
         tuple(v.name for v in graph.output), opsets,
     )  # fmt: skip
     return model
+
+
+def _sizes_of_samples(
+    proto: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], samples: Mapping[str, tuple[int, ...]], batch: int
+) -> dict[str, tuple[int, ...]]:
+    """Of inputs with free dimensions behind the first, unless they are asked for; the first counts samples."""
+    found = {}
+    for info in proto.graph.input:
+        sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in info.type.tensor_type.shape.dim]
+        sample = samples.get(info.name, ())
+        if info.name not in shapes and min(sizes[1:], default=0) < 0 and len(sample) == len(sizes):
+            first = sizes[0] if sizes[0] > 0 else batch
+            found[info.name] = (first, *(free if size < 0 else size for size, free in zip(sizes[1:], sample[1:], strict=True)))
+    return found
 
 
 def _dense(sparse: onnx.SparseTensorProto) -> Array:

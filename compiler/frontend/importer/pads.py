@@ -5,6 +5,7 @@ Edges that are repeated, reflected or wrapped are rows, columns and channels tak
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,9 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.layout import Layout, letters_for, plain
 from compiler.frontend.importer.movement import cut, integers
-from compiler.frontend.importer.selection import taken
+from compiler.frontend.importer.selection import runs_of, taken
 from compiler.frontend.importer.values import Mapped, Params
-from compiler.frontend.importer.views import arranged, selected
+from compiler.frontend.importer.views import arranged, reshaped, selected
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import Node, scalar
 from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
@@ -99,9 +100,20 @@ def _repeated(ctx: Context, x: Mapped, mode: str, low: dict[str, int], high: dic
         source = [int(i) for i in np.pad(np.arange(size), amount, mode)]  # type: ignore[call-overload]
         if letter == "C":
             x = selected(ctx, x, source, plain("NHWC", (*ctx.map_shape(x)[:3], len(source))))
+        elif len(runs_of(source)) > movement.MOST_PIECES and size == math.prod(ctx.map_shape(x)):
+            x = _line(ctx, x, source, letter)
         else:
             x = taken(ctx, x, "NHWC".index(letter), source)
     return replace(x, layout=layout)
+
+
+def _line(ctx: Context, x: Mapped, source: list[int], letter: str) -> Mapped:
+    """Of a map that is one row or one column, as sound is: its pixels are channels, too."""
+    whole = (1, 1, 1, len(source))
+    as_channels = reshaped(ctx, x, (1, 1, 1, math.prod(ctx.map_shape(x))), plain("NHWC", (1, 1, 1, math.prod(x.shape))))
+    found = selected(ctx, as_channels, source, plain("NHWC", whole))
+    shape = (1, len(source), 1, 1) if letter == "H" else (1, 1, len(source), 1)
+    return reshaped(ctx, found, shape, plain("NHWC", shape))
 
 
 def padded(ctx: Context, node: Node, x: Mapped, pads: tuple[int, int, int, int], fill: int, layout: Layout) -> Mapped:

@@ -14,8 +14,10 @@ from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, as_byte
 from compiler.frontend.importer.values import Mapped, Params
 from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
 
-MOST_ONES = 1 << 20
-"""Bytes of a convolution that only selects channels."""
+MOST_ONES, FEW_ONES = 1 << 20, 1 << 14
+"""Bytes of a convolution that only selects channels: what it may have at most, and what is not worth a thought."""
+LONG, FEW_PIECES = 64, 8
+"""Channels of a stretch that is a slice of its own, and of how many pieces a map is put together rather than by ones."""
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
 
@@ -68,8 +70,17 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
     """The channels of a map in any order, with ``fill`` where there is none: a 1x1 convolution of ones and zeros, if that is
     small; else slices, one after another."""
     n, h, w, c = ctx.map_shape(value)
-    if len(channels) * c > MOST_ONES and c > 1:
-        return _in_pieces(ctx, value, channels, layout, fill)
+    ones = len(channels) * c
+    if c > 1 and ones > FEW_ONES:
+        pieces = pieces_of(channels)
+        fewer = 4 * sum(map(_ones, pieces)) <= ones and len(pieces) <= FEW_PIECES
+        if ones > MOST_ONES or (fewer and ones > n * h * w * (c + len(channels))):
+            return _in_pieces(ctx, value, pieces, layout, fill)
+    return _by_ones(ctx, value, channels, layout, fill)
+
+
+def _by_ones(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int) -> Mapped:
+    n, h, w, c = ctx.map_shape(value)
     weights = np.zeros((len(channels), 1, 1, c), np.int8)
     bias = np.zeros(len(channels), np.int32)
     for row, channel in enumerate(channels):
@@ -83,19 +94,48 @@ def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
     return ctx.add(op, layout, value.params)
 
 
-def _in_pieces(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int) -> Mapped:
-    """Stretches of neighbouring channels, and of ``fill``."""
+def _in_pieces(ctx: Context, value: Mapped, pieces: Sequence[Sequence[int | None]], layout: Layout, fill: int) -> Mapped:
+    """Slices, and what is selected among the channels of a slice."""
     n, h, w, _ = ctx.map_shape(value)
+    require(movement.few_pieces, len(pieces))
     parts = []
-    for first, count in _stretches(channels):
-        size = 1 if first is None else count
+    for channels in pieces:
+        first, size = _reach(channels)
         part = (n, h, w, size)
-        piece = sliced(ctx, value, (0, 0, first or 0), (1, 1), part, plain("NHWC", part))
-        if first is None:
-            piece = selected(ctx, piece, [None] * count, plain("NHWC", (n, h, w, count)), fill)
+        piece = sliced(ctx, value, (0, 0, first), (1, 1), part, plain("NHWC", part))
+        if [*channels] != [*range(first, first + size)]:
+            within = [None if channel is None else channel - first for channel in channels]
+            piece = _by_ones(ctx, piece, within, plain("NHWC", (n, h, w, len(channels))), fill)
         parts.append(piece)
-        require(movement.few_pieces, len(parts))
-    return replace(parts[0], layout=layout) if len(parts) == 1 else joined(ctx, parts, (n, h, w, len(channels)), layout)
+    shape = (n, h, w, sum(map(len, pieces)))
+    return replace(parts[0], layout=layout) if len(parts) == 1 else joined(ctx, parts, shape, layout)
+
+
+def _reach(channels: Sequence[int | None]) -> tuple[int, int]:
+    """The first of the channels that are read, and how many lie from it to the last."""
+    read = [channel for channel in channels if channel is not None] or [0]
+    return min(read), max(read) - min(read) + 1
+
+
+def _ones(channels: Sequence[int | None]) -> int:
+    """The bytes that it takes to select them; none, where they are a slice."""
+    first, size = _reach(channels)
+    return 0 if [*channels] == [*range(first, first + size)] else len(channels) * size
+
+
+def pieces_of(channels: Sequence[int | None]) -> list[list[int | None]]:
+    """Long stretches of neighbours, each by itself, and what lies between them; short stretches that are far apart are none."""
+    stretches = [[None] * count if first is None else [*range(first, first + count)] for first, count in _stretches(channels)]
+    pieces: list[list[int | None]] = []
+    short = False
+    for stretch in stretches:
+        again = short and len(stretch) < LONG
+        if again and _ones(pieces[-1] + stretch) <= FEW_ONES:
+            pieces[-1] += stretch
+        else:
+            pieces.append(list(stretch))
+        short = len(stretch) < LONG
+    return pieces
 
 
 def _stretches(channels: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:

@@ -1,4 +1,4 @@
-"""Operators whose result the file knows: weights in float16, int8 or sparse form made float and dense, and shapes."""
+"""Operators whose result the file knows: weights in float16, int8 or sparse form made float and dense."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ def folded(graph: Graph) -> Graph:
 
 
 def _value(tensors: Sequence[Tensor], operator: Operator) -> Array | None:
-    if operator.kind not in ("DEQUANTIZE", "DENSIFY", "SHAPE"):
+    if operator.kind not in ("DEQUANTIZE", "DENSIFY"):
         return None
     x, y = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
-    if operator.kind == "SHAPE":
-        return np.array(x.shape, y.dtype)
     if x.data is None:
         return None
     if operator.kind == "DENSIFY" or not x.quantised:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 import onnx
 
 from compiler.frontend.errors import ModelError
 from compiler.frontend.tflite.arithmetic import ARITHMETIC, Translation
 from compiler.frontend.tflite.constants import folded
+from compiler.frontend.tflite.control import chosen, repeated
 from compiler.frontend.tflite.file import parse
 from compiler.frontend.tflite.logic import LOGIC
 from compiler.frontend.tflite.movement import MOVEMENT
+from compiler.frontend.tflite.sizes import ask, follow, foretell
 from compiler.frontend.tflite.state import with_state
 from compiler.frontend.tflite.windows import convolution, dense, pool, transposed, transposed_with_bias
 from compiler.frontend.tflite.writer import Writer
@@ -21,17 +26,32 @@ OPERATORS: dict[str, Translation] = {
 }  # fmt: skip
 
 
-def from_tflite(data: bytes, where: str) -> onnx.ModelProto:
-    """Inputs and outputs are those of the file, NHWC. ``where``: what errors call the file."""
-    graph = folded(with_state(parse(data, where), where))
-    writer = Writer(graph, where)
-    for operator in graph.operators:
-        if operator.kind not in OPERATORS:
-            name = graph.tensors[operator.outputs[0]].name
-            kind = operator.kind.removeprefix("CUSTOM ")
-            own = "is not the format's own: end the model before it" if kind != operator.kind else "is not known"
-            raise ModelError(
-                f"{where}: operator {kind}, which makes {name}, {own}; expected are {', '.join(sorted(OPERATORS))}"
-            )
-        OPERATORS[operator.kind](writer, operator)
+def from_tflite(data: bytes, where: str, shapes: Mapping[str, tuple[int, ...]] | None = None) -> onnx.ModelProto:
+    """Inputs and outputs are those of the file, NHWC. ``where``: what errors call the file; ``shapes``: of inputs, where they
+    are to have others than in the file."""
+    graphs = parse(data, where)
+    writer = Writer(graphs, where, folded(with_state(graphs[0], where)))
+    ask(writer, shapes or {})
+    translate(writer)
     return writer.model()
+
+
+def translate(writer: Writer) -> None:
+    """Writes the operators of its graph."""
+    for operator in writer.graph.operators:
+        if operator.kind not in OPERATORS:
+            name = writer.tensor(operator.outputs[0]).name
+            kind = operator.kind.removeprefix("CUSTOM ")
+            known = f"is not known; expected are {', '.join(sorted(OPERATORS))}"
+            if kind != operator.kind:
+                known = "is not the format's own: convert the model so that it ends before it, and run the rest by yourself"
+            raise ModelError(f"{writer.where}: operator {kind}, which makes {name}, {known}")
+        begin = len(writer.nodes)
+        if writer.types is not None:
+            foretell(writer, operator)
+        OPERATORS[operator.kind](writer, operator)
+        if writer.types is not None:
+            follow(writer, operator, begin)
+
+
+OPERATORS |= {"IF": partial(chosen, translate), "WHILE": partial(repeated, translate)}

@@ -1,8 +1,9 @@
-"""A TFLite file as plain Python: the tensors and operators of its only graph. The format is read by the ``tflite`` package."""
+"""A TFLite file as plain Python: the tensors and operators of its graphs. The format is read by the ``tflite`` package."""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -20,8 +21,10 @@ TYPES = {
     "INT32": "int32", "INT64": "int64", "BOOL": "bool", "RESOURCE": "int32",
 }  # fmt: skip
 """A resource is the handle of a variable, which nothing computes with."""
-CALLS = {"IF", "WHILE", "CALL"}
-"""Operators that run another graph each time."""
+CALLS = {"IF": ("ThenSubgraphIndex", "ElseSubgraphIndex"), "WHILE": ("CondSubgraphIndex", "BodySubgraphIndex")}
+"""Operators that run other graphs, and the options that say which."""
+MOST_OPERATORS = 50_000
+"""Those of a graph count as often as it is called."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,8 @@ class Tensor:
     axis: int
     data: Array | None
     """Of a constant."""
+    free: tuple[bool, ...] = ()
+    """For each dimension, whether the file leaves its size open."""
 
     @property
     def quantised(self) -> bool:
@@ -72,15 +77,44 @@ def is_tflite(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-def parse(data: bytes, where: str) -> Graph:
-    """``where``: what errors call the file."""
+def parse(data: bytes, where: str) -> dict[int, Graph]:
+    """The graph that runs, 0, and those that it calls. ``where``: what errors call the file."""
     lite = _package(where)
     try:
-        return _graph(lite, data, where)
+        graphs = _graphs(lite, data, where)
     except ModelError:
         raise
     except Exception:  # the package reads offsets out of the file without a look at its length
         raise ModelError(f"{where}: {len(data)} bytes are not a whole TFLite model; convert or download it again") from None
+    _check_calls(graphs, where)
+    return graphs
+
+
+def _check_calls(graphs: Mapping[int, Graph], where: str) -> None:
+    """Refuses graphs that call themselves, and those that stand for too many operators: each call is written out."""
+    sizes: dict[int, int] = {}
+    opened, waiting = set[int](), [0]
+    while waiting:
+        number = waiting[-1]
+        called = list(_called(graphs[number]))
+        left = [n for n in called if n not in sizes]
+        if number in sizes or not left:
+            sizes.setdefault(number, len(graphs[number].operators) + sum(sizes[n] for n in called))
+            waiting.pop()
+        elif number in opened:
+            raise ModelError(f"{where}: graph {number} calls itself, none may; convert the model again")
+        else:
+            opened.add(number)
+            waiting += left
+    if sizes[0] > MOST_OPERATORS:
+        raise ModelError(
+            f"{where}: {sizes[0]} operators, those of called graphs included; at most {MOST_OPERATORS} are expected"
+        )
+
+
+def _called(graph: Graph) -> Iterator[int]:
+    for operator in graph.operators:
+        yield from (operator.option(field) for field in CALLS.get(operator.kind, ()))
 
 
 def _package(where: str) -> ModuleType:
@@ -92,23 +126,34 @@ def _package(where: str) -> ModuleType:
         ) from None
 
 
-def _graph(lite: ModuleType, data: bytes, where: str) -> Graph:
+def _graphs(lite: ModuleType, data: bytes, where: str) -> dict[int, Graph]:
     model = lite.Model.GetRootAs(data, 0)
-    graph = model.Subgraphs(0)
     kinds = _names(lite.BuiltinOperator)
     codes = [_kind(model.OperatorCodes(n), kinds) for n in range(model.OperatorCodesLength())]
-    called = {codes[graph.Operators(n).OpcodeIndex()] for n in range(graph.OperatorsLength())}
-    once = "CALL_ONCE" in called and not called & CALLS
-    if model.SubgraphsLength() != 1 and not once:
-        raise ModelError(
-            f"{where}: {model.SubgraphsLength()} graphs, one is expected; convert the model without control flow and signatures"
-        )
+    found: dict[int, Graph] = {}
+    waiting = [0]
+    while waiting:
+        number = waiting.pop()
+        if not 0 <= number < model.SubgraphsLength():
+            raise ModelError(f"{where}: graph {number} is called, {model.SubgraphsLength()} are there; convert the model again")
+        if number not in found:
+            found[number] = _graph(lite, model, model.Subgraphs(number), codes, where)
+            waiting += _called(found[number])
+    return found
+
+
+def _graph(lite: ModuleType, model: Any, graph: Any, codes: list[str], where: str) -> Graph:
     taken: dict[str, int] = {}
     tensors = tuple(_tensor(lite, model, graph.Tensors(n), taken, where) for n in range(graph.TensorsLength()))
     return Graph(
         tensors, tuple(_operator(lite, graph.Operators(n), codes) for n in range(graph.OperatorsLength())),
-        tuple(graph.InputsAsNumpy().tolist()), tuple(graph.OutputsAsNumpy().tolist()),
+        *(_numbers(graph, side) for side in ("Inputs", "Outputs")),
     )  # fmt: skip
+
+
+def _numbers(item: Any, side: str) -> tuple[int, ...]:
+    """What a graph or an operator reads or makes."""
+    return tuple(getattr(item, f"{side}AsNumpy")().tolist()) if getattr(item, f"{side}Length")() else ()
 
 
 def _names(enum: Any) -> dict[int, str]:
@@ -142,7 +187,8 @@ def _tensor(lite: ModuleType, model: Any, tensor: Any, taken: dict[str, int], wh
         scale, axis = quantisation.ScaleAsNumpy().astype(np.float32), quantisation.QuantizedDimension()
         zeros = quantisation.ZeroPointAsNumpy() if quantisation.ZeroPointLength() else np.zeros(1)
         zero_point = np.ascontiguousarray(np.broadcast_to(zeros.astype(np.int64), scale.shape))
-    return Tensor(name, shape, dtype, scale, zero_point, axis, data)
+    signature = tensor.ShapeSignatureAsNumpy().tolist() if tensor.ShapeSignatureLength() else shape
+    return Tensor(name, shape, dtype, scale, zero_point, axis, data, tuple(size < 0 for size in signature))
 
 
 def _operator(lite: ModuleType, operator: Any, codes: list[str]) -> Operator:
@@ -150,9 +196,6 @@ def _operator(lite: ModuleType, operator: Any, codes: list[str]) -> Operator:
     if table is not None:
         options = getattr(lite, _names(lite.BuiltinOptions)[operator.BuiltinOptionsType()])()
         options.Init(table.Bytes, table.Pos)
-    inputs, outputs = (
-        tuple(getattr(operator, f"{side}AsNumpy")().tolist()) if getattr(operator, f"{side}Length")() else ()
-        for side in ("Inputs", "Outputs")
-    )
+    inputs, outputs = (_numbers(operator, side) for side in ("Inputs", "Outputs"))
     custom = operator.CustomOptionsAsNumpy().tobytes() if operator.CustomOptionsLength() else b""
     return Operator(codes[operator.OpcodeIndex()], inputs, outputs, options, custom)

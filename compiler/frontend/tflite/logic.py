@@ -60,6 +60,12 @@ def counted(w: Writer, op: Operator) -> None:
     w.put_stored(op.outputs[0], w.constant(f"{y.name}/rank", np.array(len(w.tensor(op.inputs[0]).shape), y.dtype)))
 
 
+def shaped(w: Writer, op: Operator) -> None:
+    """The sizes of a tensor."""
+    y = w.tensor(op.outputs[0])
+    w.put_stored(op.outputs[0], w.constant(f"{y.name}/sizes", np.array(w.tensor(op.inputs[0]).shape, y.dtype)))
+
+
 def divided_down(w: Writer, op: Operator) -> None:
     label = w.tensor(op.outputs[0]).name
     quotient, kind = [w.value(number) for number in op.inputs], w.tensor(op.outputs[0]).dtype
@@ -76,5 +82,5 @@ LOGIC: dict[str, Translation] = {
     **dict.fromkeys(COMPARISONS, compared), "NOT_EQUAL": unequal, "LOGICAL_NOT": negated,
     **dict.fromkeys(("SELECT", "SELECT_V2"), selected), "TILE": partial(repeated, op_type="Tile"),
     "BROADCAST_TO": partial(repeated, op_type="Expand"), "FILL": filled, "RANGE": ranged, "RANK": counted,
-    "FLOOR_DIV": divided_down,
+    "SHAPE": shaped, "FLOOR_DIV": divided_down,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -99,10 +100,10 @@ def split(w: Writer, op: Operator) -> None:
 
 
 def sliced(w: Writer, op: Operator) -> None:
-    x, y = w.tensor(op.inputs[0]), w.tensor(op.outputs[0])
+    x = w.tensor(op.inputs[0])
     begin, size = (w.known(number, "bounds").reshape(-1).astype(np.int64) for number in op.inputs[1:3])
     end = np.where(size < 0, x.shape, begin + size)
-    _slice(w, op, begin, end, np.ones_like(begin), y.shape)
+    _slice(w, op, begin, end, np.ones_like(begin))
 
 
 def strided(w: Writer, op: Operator) -> None:
@@ -120,19 +121,19 @@ def strided(w: Writer, op: Operator) -> None:
             end[axis] = size[axis] if step[axis] > 0 else least[axis]
         if op.option("ShrinkAxisMask") >> axis & 1:
             end[axis], step[axis] = begin[axis] + 1, 1
-    _slice(w, op, begin, end, step, y.shape)
+    _slice(w, op, begin, end, step, [axis for axis in range(len(begin)) if op.option("ShrinkAxisMask") >> axis & 1])
 
 
-def _slice(w: Writer, op: Operator, begin: Array, end: Array, step: Array, shape: tuple[int, ...]) -> None:
-    """And then, where a dimension is left out, in the shape of the result."""
+def _slice(w: Writer, op: Operator, begin: Array, end: Array, step: Array, gone: Sequence[int] = ()) -> None:
+    """``gone``: dimensions of one index, which the result is without."""
     number = op.inputs[0]
     x, y = w.tensor(number), w.tensor(op.outputs[0])
-    first = len(x.shape) == len(shape) == 4
+    first = len(x.shape) == 4 and not gone
     axes = [FIRST_AXIS[axis] if first else axis for axis in range(len(begin))]
     bounds = [_whole(w, f"{y.name}/{name}", values) for name, values in zip("abxs", (begin, end, axes, step), strict=True)]
     result = w.node("Slice", [w.value(number, first), *bounds], f"{y.name}/slice")
-    if len(x.shape) != len(shape):
-        result = w.node("Reshape", [result, _whole(w, f"{y.name}/shape", shape)], f"{y.name}/shaped")
+    if gone:
+        result = w.node("Squeeze", [result, _whole(w, f"{y.name}/gone", gone)], f"{y.name}/shaped")
     w.put(op.outputs[0], result, first)
 
 

@@ -6,7 +6,8 @@ where both are asked for, on the stored values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from compiler.frontend.errors import ModelError
 from compiler.frontend.session import RuntimeRefusal, run
+from compiler.frontend.tflite.constants import folded
 from compiler.frontend.tflite.file import Array, Graph, Tensor
 
 OPSET = 21
@@ -27,13 +29,38 @@ FIRST_AXIS = (0, 2, 3, 1)
 class Writer:
     """``first`` everywhere: the tensor with channels first, if it has four dimensions."""
 
-    def __init__(self, graph: Graph, where: str) -> None:
-        self.graph, self.where = graph, where
+    def __init__(self, graphs: Mapping[int, Graph], where: str, graph: Graph, taken: set[str] | None = None) -> None:
+        """``taken``: names of the graphs around this one."""
+        self.graphs, self.where, self.graph = graphs, where, graph
+        self.tensors = [*graph.tensors]
         self.nodes: list[onnx.NodeProto] = []
         self.constants: dict[str, Array] = {}
+        self._taken: set[str] = set() if taken is None else taken
+        self._taken.update(tensor.name for tensor in graph.tensors)
         self._stored: dict[tuple[int, bool], str] = {(n, False): graph.tensors[n].name for n in graph.inputs}
         self._float: dict[tuple[int, bool], str] = {}
-        self._taken: set[str] = {tensor.name for tensor in graph.tensors}
+        self.types: dict[str, onnx.ValueInfoProto] | None = None
+        """Of what nodes made, where other sizes are asked for than those of the file (``sizes.py``)."""
+
+    def inner(self, number: int, label: str, given: Mapping[int, int]) -> Writer:
+        """Of a graph that is called; ``given``: for its inputs, the tensors here that they are, which it takes from outside.
+
+        Its other inputs are its own, by their names.
+        """
+        called = self.graphs[number]
+        tensors = [replace(tensor, name=self.name(f"{label}/{tensor.name}")) for tensor in called.tensors]
+        for place, outer in given.items():
+            mine = self.tensor(outer)
+            tensors[called.inputs[place]] = replace(tensors[called.inputs[place]], shape=mine.shape, data=mine.data)
+        made = Writer(self.graphs, self.where, folded(replace(called, tensors=tuple(tensors))), self._taken)
+        made.types = self.types
+        for place, outer in given.items():
+            key = called.inputs[place], False
+            if self.tensor(outer).data is None:
+                made._stored[key] = self.stored(outer)
+            else:
+                del made._stored[key]
+        return made
 
     # Nodes
 
@@ -42,16 +69,17 @@ class Writer:
         return self.several(op_type, inputs, [label], **attributes)[0]
 
     def several(self, op_type: str, inputs: Sequence[str], labels: Sequence[str], **attributes: Any) -> list[str]:
-        made = [self._fresh(label) for label in labels]
+        made = [self.name(label) for label in labels]
         self.nodes.append(helper.make_node(op_type, inputs, made, f"{made[0]}/{op_type}", **attributes))
         return made
 
     def constant(self, label: str, value: Array | np.generic) -> str:
-        name = self._fresh(label)
+        name = self.name(label)
         self.constants[name] = np.asarray(value, order="C")
         return name
 
-    def _fresh(self, label: str) -> str:
+    def name(self, label: str) -> str:
+        """One that nothing has yet."""
         name, count = label, 1
         while name in self._taken:
             count += 1
@@ -62,7 +90,7 @@ class Writer:
     # Tensors
 
     def tensor(self, number: int) -> Tensor:
-        return self.graph.tensors[number]
+        return self.tensors[number]
 
     def known(self, number: int, what: str) -> Array:
         """The values of a tensor that must be constant, or be made of constants and shapes."""
@@ -70,6 +98,8 @@ class Writer:
         if tensor.data is not None:
             return tensor.data
         made = self.stored(number)
+        if made in self.constants:
+            return self.constants[made]
         try:
             found: Array = run(self._until(made), {})[made]
         except RuntimeRefusal:
@@ -93,6 +123,11 @@ class Writer:
         known = [numpy_helper.from_array(value, key) for key, value in self.constants.items() if key in read]
         graph = helper.make_graph(nodes, "constant", [], [onnx.ValueInfoProto(name=name)], known)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+
+    def stored_form(self, number: int) -> tuple[str, bool]:
+        """The name under which a tensor was put, and whether with channels first."""
+        first = (number, False) not in self._stored
+        return self._stored[number, first], first
 
     def stored(self, number: int, first: bool = False) -> str:
         """As the file holds it: quantised, or float, or whatever it is."""
@@ -167,14 +202,20 @@ class Writer:
             name = self.tensor(number).name
             if self.stored(number) != name:
                 self.nodes.append(helper.make_node("Identity", [self.stored(number)], [name], f"{name}/Identity"))
-        inputs, outputs = ([self._info(number) for number in numbers] for numbers in (graph.inputs, graph.outputs))
-        made = helper.make_graph(
-            self.nodes, "tflite", inputs, outputs,
-            [numpy_helper.from_array(value, name) for name, value in self.constants.items()],
-        )  # fmt: skip
+        inputs, outputs = ([self.info(number) for number in numbers] for numbers in (graph.inputs, graph.outputs))
+        made = self.proto("tflite", inputs, outputs)
         return helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
-    def _info(self, number: int) -> onnx.ValueInfoProto:
+    def proto(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.GraphProto:
+        constants = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
+        return helper.make_graph(self.nodes, name, inputs, outputs, constants)
+
+    def info(self, number: int) -> onnx.ValueInfoProto:
+        """A size that the file leaves open is 1 in it: behind the first, the batch, it is to be asked for."""
         tensor = self.tensor(number)
         elem = helper.np_dtype_to_tensor_dtype(tensor.dtype)
-        return helper.make_tensor_value_info(tensor.name, elem, tensor.shape)
+        free = {axis for axis, left in enumerate(tensor.free) if left and axis > 0} if self.types is None else set()
+        sizes = [None if size == 1 and axis in free else size for axis, size in enumerate(tensor.shape)]
+        return helper.make_tensor_value_info(tensor.name, elem, sizes)

@@ -172,4 +172,5 @@ def test_a_branch_for_other_sizes_is_no_reason_to_refuse() -> None:
     ]  # fmt: skip
     table: dict[str, Any] = {"axis": np.array([0], np.int64), "far": np.float32(1e9)}
     found = imported(model(nodes, ("batch", 3), table), shapes={"x": (2, 3)})
+    assert compile_graph(found, NANO).program.inputs[0].shape == (2, 3)
     equal_everywhere(found)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from compiler.frontend.importer.views import MOST_ONES, _stretches
+from compiler.frontend.importer.views import MOST_ONES, _stretches, pieces_of
 from compiler.xgraph.ops import Conv
 from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node, weights
 
@@ -26,6 +26,44 @@ CASES: dict[str, tuple[onnx.NodeProto, dict[str, Any], int]] = {
     "a stretch": (*sliced(5, 1800, 1), 1795),
     "a pad": (node("Pad", "x p", "c"), {"p": np.array([0, 60, 0, 100])}, 2208),
 }
+
+
+def padded(mode: str, *amounts: int, size: int = 600) -> onnx.ModelProto:
+    """Channels, or columns, that are padded before a layer."""
+    rank = len(amounts) // 2
+    shape = (1, size) if rank == 2 else (1, 1, size)
+    wide = size + sum(amounts)
+    layer = node("Gemm", "c w") if rank == 2 else node("Conv", "c w")
+    table: dict[str, Any] = {"p": np.array(amounts), "w": weights(wide, 3) if rank == 2 else weights(3, 1, 8)}
+    return model([node("Pad", "x p", "c", mode=mode), layer], shape, table)
+
+
+FEW: dict[str, onnx.ModelProto] = {
+    "zeros": padded("constant", 0, 127, 0, 127), "mirrored": padded("reflect", 0, 100, 0, 90),
+    "mirrored columns": padded("reflect", 0, 0, 100, 0, 0, 90), "repeated columns": padded("edge", 0, 0, 70, 0, 0, 80),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_pads_of_a_line_take_no_more_ones_than_what_is_moved(name: str) -> None:
+    found = imported(FEW[name])
+    assert not host_operators(found)
+    ones = [op.weights.size for op in found.graph.ops if isinstance(op, Conv) and "channels" in op.name]
+    assert sum(ones) <= 2 * 101 * 101, ones
+    check_exact(found, seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("channels", "expected"),
+    [
+        ([*range(70)], [70]), ([3, 2, 1, *range(70)], [3, 70]), ([None] * 70 + [1, 0], [70, 2]), ([0, 9000, 1], [1, 1, 1]),
+        ([*range(64), *range(64)], [64, 64]), ([5, 4, None, 7], [4]),
+    ],
+)  # fmt: skip
+def test_pieces(channels: list[int | None], expected: list[int]) -> None:
+    found = pieces_of(channels)
+    assert [channel for piece in found for channel in piece] == channels
+    assert [len(piece) for piece in found] == expected
 
 
 @pytest.mark.parametrize("name", CASES)

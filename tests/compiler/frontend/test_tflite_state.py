@@ -69,14 +69,6 @@ def test_a_streaming_model_is_one_segment() -> None:
     assert segments(import_model(streaming(Lite())).graph) == 1
 
 
-def test_other_graphs_that_are_called_are_refused() -> None:
-    lite = Lite()
-    x, y, yes = lite.tensor("x", (4,), "float32"), lite.tensor("y", (4,), "float32"), lite.tensor("yes", (), "bool")
-    lite.op("IF", [yes, x], [y], "IfOptions", ThenSubgraphIndex=1, ElseSubgraphIndex=2)
-    with pytest.raises(ModelError, match="3 graphs, one is expected"):
-        read(lite.model([yes, x], [y], more=2))
-
-
 def test_a_value_that_is_an_output_itself_is_refused() -> None:
     lite = Lite()
     x, handle = lite.tensor("x", (4,), "float32"), lite.tensor("handle", (), "resource")

@@ -11,23 +11,26 @@ import tflite
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Operators = list[tuple[str, Sequence[int], Sequence[int], int, str]]
 
 
 class Lite:
-    """One graph: tensors and operators are named by number and kind; every scale and option as it is given."""
+    """A graph, and those that it calls: tensors and operators are named by number and kind, scales and options as given."""
 
     def __init__(self) -> None:
         self.builder = flatbuffers.Builder(1024)
         self.tensors: list[int] = []
         self.buffers: list[bytes] = [b""]
-        self.operators: list[tuple[str, Sequence[int], Sequence[int], int, str]] = []
+        self.operators: Operators = []
         self.customs: dict[str, bytes] = {}
+        self.called: list[tuple[list[int], Operators, Sequence[int], Sequence[int]]] = []
 
     def tensor(
         self, name: str, shape: Sequence[int], dtype: str = "int8", scale: float | Array | None = None, zero: int = 0,
-        axis: int = 0, data: Array | None = None, places: tuple[Array, Array] | None = None,
+        axis: int = 0, data: Array | None = None, places: tuple[Array, Array] | None = None, signature: Sequence[int] = (),
     ) -> int:  # fmt: skip
-        """``places``: of a matrix whose zeros are left out, where each row begins, and the columns."""
+        """``places``: of a matrix whose zeros are left out, where each row begins, and the columns; ``signature``: the
+        shape, with -1 where the size is free."""
         b = self.builder
         sparsity = None if places is None else self._sparsity(shape, places)
         buffer = 0
@@ -45,11 +48,14 @@ class Lite:
             tflite.QuantizationParametersAddQuantizedDimension(b, axis)
             quantisation = tflite.QuantizationParametersEnd(b)
         name_at, shape_at = b.CreateString(name), b.CreateNumpyVector(np.array(shape, np.int32))
+        signature_at = b.CreateNumpyVector(np.array(signature, np.int32)) if signature else None
         tflite.TensorStart(b)
         tflite.TensorAddShape(b, shape_at)
         tflite.TensorAddType(b, getattr(tflite.TensorType, dtype.upper()))
         tflite.TensorAddBuffer(b, buffer)
         tflite.TensorAddName(b, name_at)
+        if signature_at is not None:
+            tflite.TensorAddShapeSignature(b, signature_at)
         if quantisation is not None:
             tflite.TensorAddQuantization(b, quantisation)
         if sparsity is not None:
@@ -99,23 +105,18 @@ class Lite:
         self.customs[name] = options
         self.operators.append((name, inputs, outputs, 0, ""))
 
-    def model(self, inputs: Sequence[int], outputs: Sequence[int], more: int = 0) -> bytes:
-        """``more``: graphs of nothing behind the first."""
+    def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+        """What is written so far is a graph to be called, by the number that is returned; another one begins."""
+        self.called.append((self.tensors, self.operators, inputs, outputs))
+        self.tensors, self.operators = [], []
+        return len(self.called)
+
+    def _graph(
+        self, kinds: list[str], tensors: list[int], operators: Operators, inputs: Sequence[int], outputs: Sequence[int]
+    ) -> int:
         b = self.builder
-        kinds = [*dict.fromkeys(kind for kind, *_ in self.operators)]
-        codes = []
-        for kind in kinds:
-            number = tflite.BuiltinOperator.CUSTOM if kind in self.customs else getattr(tflite.BuiltinOperator, kind)
-            name_at = b.CreateString(kind)
-            tflite.OperatorCodeStart(b)
-            if kind in self.customs:
-                tflite.OperatorCodeAddCustomCode(b, name_at)
-            tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
-            tflite.OperatorCodeAddBuiltinCode(b, number)
-            tflite.OperatorCodeAddVersion(b, 1)
-            codes.append(tflite.OperatorCodeEnd(b))
-        operators = []
-        for kind, reads, makes, at, options in self.operators:
+        written = []
+        for kind, reads, makes, at, options in operators:
             read, made = (b.CreateNumpyVector(np.array(numbers, np.int32)) for numbers in (reads, makes))
             own_at = b.CreateByteVector(self.customs[kind]) if self.customs.get(kind) else None
             tflite.OperatorStart(b)
@@ -127,15 +128,34 @@ class Lite:
             if options:
                 tflite.OperatorAddBuiltinOptionsType(b, getattr(tflite.BuiltinOptions, options))
                 tflite.OperatorAddBuiltinOptions(b, at)
-            operators.append(tflite.OperatorEnd(b))
+            written.append(tflite.OperatorEnd(b))
         numbers = [b.CreateNumpyVector(np.array(each, np.int32)) for each in (inputs, outputs)]
-        tensors_at, operators_at = self._vector(self.tensors), self._vector(operators)
+        tensors_at, operators_at = self._vector(tensors), self._vector(written)
         tflite.SubGraphStart(b)
         tflite.SubGraphAddTensors(b, tensors_at)
         tflite.SubGraphAddInputs(b, numbers[0])
         tflite.SubGraphAddOutputs(b, numbers[1])
         tflite.SubGraphAddOperators(b, operators_at)
-        graphs = [tflite.SubGraphEnd(b)]
+        found: int = tflite.SubGraphEnd(b)
+        return found
+
+    def model(self, inputs: Sequence[int], outputs: Sequence[int], more: int = 0) -> bytes:
+        """``more``: graphs of nothing behind the first."""
+        b = self.builder
+        whole = [(self.tensors, self.operators, inputs, outputs), *self.called]
+        kinds = [*dict.fromkeys(kind for _, operators, *_ in whole for kind, *_ in operators)]
+        codes = []
+        for kind in kinds:
+            number = tflite.BuiltinOperator.CUSTOM if kind in self.customs else getattr(tflite.BuiltinOperator, kind)
+            name_at = b.CreateString(kind)
+            tflite.OperatorCodeStart(b)
+            if kind in self.customs:
+                tflite.OperatorCodeAddCustomCode(b, name_at)
+            tflite.OperatorCodeAddDeprecatedBuiltinCode(b, min(number, 127))
+            tflite.OperatorCodeAddBuiltinCode(b, number)
+            tflite.OperatorCodeAddVersion(b, 1)
+            codes.append(tflite.OperatorCodeEnd(b))
+        graphs = [self._graph(kinds, *each) for each in whole]
         for _ in range(more):
             tflite.SubGraphStart(b)
             graphs.append(tflite.SubGraphEnd(b))

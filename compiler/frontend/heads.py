@@ -1,0 +1,124 @@
+"""Parts of a tensor that has five dimensions in between, as queries, keys and values of attention are often written.
+
+One product makes all three, a Reshape gives each part, head and feature a dimension, a Transpose orders them, and each part is
+taken out by Gather, Split or Slice. The same parts are slices of the product's features, in four dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from compiler.frontend.model import Array, Model, Node, TensorType
+
+_MOST = 4
+"""Dimensions that the machine has."""
+
+
+def with_parts_sliced_first(model: Model) -> Model:
+    """``model`` has its types, and operator set 13 or a later one. The model itself, if there is no such tensor in it."""
+    readers = model.consumers()
+    gone: set[str] = set()
+    made: dict[str, list[Node]] = {}
+    constants: dict[str, Array] = dict(model.constants)
+    types = dict(model.types)
+    for node in model.nodes:
+        before, after = model.shape(node.input(0)), model.shape(node.output)
+        if node.op_type != "Reshape" or before is None or after is None or len(after) <= _MOST:
+            continue
+        axis = len(before) - 1
+        if not before or after[:axis] != before[:-1] or len(after) < axis + 2:
+            continue
+        found = _parts(model, readers, node.output, axis)
+        if found is None:
+            continue
+        order, parts, between = found
+        size = math.prod(after[axis + 1 :])
+        shape = (*after[:axis], *after[axis + 1 :])
+        elem = model.elem(node.output)
+        nodes = made.setdefault(node.name, [])
+        for index, name in parts:
+            part, heads = f"{name}/part", f"{name}/heads" if order else name
+            bounds = {"from": [index * size], "to": [(index + 1) * size], "axis": [axis]}
+            constants |= {f"{part}/{what}": np.array(value, np.int64) for what, value in bounds.items()}
+            constants[f"{heads}/shape"] = np.array(shape, np.int64)
+            nodes += [
+                Node(part, "Slice", (node.inputs[0], *(f"{part}/{what}" for what in bounds)), (part,)),
+                Node(f"{name}/Reshape", "Reshape", (part, f"{heads}/shape"), (heads,)),
+            ]
+            types |= {part: TensorType(elem, (*before[:-1], size)), heads: TensorType(elem, shape)}
+            if order:
+                nodes.append(Node(f"{name}/Transpose", "Transpose", (heads,), (name,), {"perm": order}))
+        gone |= between
+    if not made:
+        return model
+    kept = [each for node in model.nodes for each in made.get(node.name, [node]) if each.name not in gone]
+    return replace(model, types=types).with_nodes(kept, constants)
+
+
+Part = tuple[int, str]
+"""An index of the dimension, and the tensor that is without it."""
+
+
+def _parts(
+    model: Model, readers: Mapping[str, Sequence[Node]], name: str, axis: int
+) -> tuple[tuple[int, ...], list[Part], set[str]] | None:
+    """The order of the dimensions that are left (none: as they are), all that is taken out, and the nodes that do it."""
+    order: tuple[int, ...] = ()
+    between = set[str]()
+    users = readers.get(name, ())
+    if len(users) == 1 and users[0].op_type == "Transpose" and name not in model.outputs:
+        node = users[0]
+        perm = node.integers("perm", [*reversed(range(len(model.shape(name) or ())))])
+        order = tuple(place - (place > axis) for place in perm if place != axis)
+        between.add(node.name)
+        name, axis, users = node.output, perm.index(axis), readers.get(node.output, ())
+    if name in model.outputs or not users:
+        return None
+    parts: list[Part] = []
+    for user in users:
+        taken = [*_taken(model, readers, user, axis, between)]
+        if not taken:
+            return None
+        parts += taken
+        between.add(user.name)
+    return order, parts, between
+
+
+def _taken(
+    model: Model, readers: Mapping[str, Sequence[Node]], node: Node, axis: int, between: set[str]
+) -> Iterator[Part]:
+    """What a node takes out along a dimension, one index a tensor; nothing, if it does anything else."""
+    rank = len(model.shape(node.inputs[0]) or ())
+    if node.op_type == "Gather":
+        index = model.constants.get(node.input(1))
+        if index is not None and index.ndim == 0 and node.integer("axis", 0) % rank == axis:
+            yield int(index) % (model.shape(node.inputs[0]) or ())[axis], node.output
+        return
+    single: list[tuple[int, str]] = []
+    if node.op_type == "Split" and node.integer("axis", 0) % rank == axis:
+        single = [*enumerate(node.outputs)]
+    elif node.op_type == "Slice":
+        bounds = [model.constants.get(node.input(place)) for place in (1, 3)]
+        if all(bound is not None and bound.size == 1 for bound in bounds):
+            first, along = (int(np.asarray(bound).reshape(-1)[0]) for bound in bounds)
+            if along % rank == axis:
+                single = [(first % (model.shape(node.inputs[0]) or ())[axis], node.output)]
+    squeezed = [_squeezed(model, readers, name, axis) for _, name in single]
+    if single and all(each is not None for each in squeezed):
+        for (index, _), each in zip(single, squeezed, strict=True):
+            assert each is not None
+            between.add(each.name)
+            yield index, each.output
+
+
+def _squeezed(model: Model, readers: Mapping[str, Sequence[Node]], name: str, axis: int) -> Node | None:
+    """The only reader of a tensor, if it leaves out this dimension of one index."""
+    shape, users = model.shape(name), readers.get(name, ())
+    if shape is None or shape[axis] != 1 or len(users) != 1 or name in model.outputs:
+        return None
+    without = model.shape(users[0].output)
+    return users[0] if users[0].op_type in ("Squeeze", "Reshape") and without == (*shape[:axis], *shape[axis + 1 :]) else None
