@@ -35,7 +35,7 @@ def methods_of(draft: Draft, feeds: Iterable[Feeds], tried: Mapping[str, Method]
     tensors = {name: root for root, names in draft.members.items() for name in names if _differ(forms, name)}
     readers = {name: _readers(draft, name) for name in tensors}
     shown = [name for name in tensors if name not in draft.model.inputs]
-    loaded = session(showing(draft.model, shown)) if shown else None
+    loaded = session(showing(draft.model, shown), optimised=True) if shown else None
     rng = np.random.default_rng(_SEED)
     power: dict[str, NDArray[np.float64]] = {}
     for each in feeds:
@@ -76,7 +76,7 @@ def _layer(model: Model, node: Node) -> Layer:
     source, result = node.inputs[0], node.output
     free = {name: TensorType(onnx.TensorProto.FLOAT, None) for name in (source, result)}
     bare = replace(model, types={**model.types, **free})
-    loaded = session(part_proto(bare, [replace(node, inputs=node.inputs[:2])], [source], [result]), threads=1)
+    loaded = session(part_proto(bare, [replace(node, inputs=node.inputs[:2])], [source], [result]), threads=1, optimised=True)
     return lambda values: run_session(loaded, {source: values}, [result])[result]
 
 

@@ -57,13 +57,17 @@ class Draft:
         """The draft, calibrated by other inputs."""
         return replace(self, statistics=collected(self.model, self.forms.quantised(), feeds))
 
-    def equalised(self) -> Draft | None:
-        """With the function's channels equalised, and statistics of the model as it was; None: there are none to equalise."""
+    def equalised(self, feeds: Sequence[Feeds]) -> Draft | None:
+        """With the function's channels equalised, where they are calibrated by ``feeds``; None: there are none to equalise."""
         model, factors = equalised(self.model, self.statistics)
         if not factors:
             return None
         forms = replace(self.forms, model=model)
-        return replace(self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors)
+        changed = collected(model, [name for name in forms.quantised() if name in factors], feeds)
+        return replace(
+            self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors,
+            statistics={**self.statistics, **changed},
+        )  # fmt: skip
 
     @cached_property
     def members(self) -> dict[str, list[str]]:

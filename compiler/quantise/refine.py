@@ -33,6 +33,8 @@ LEAST_DECIBELS = 15.0
 """Of an output, below which the user is warned."""
 MOST_BY_LAYERS = 4
 """Batches on which methods are chosen by layers."""
+MOST_FOR_WARNING = 2
+"""Batches on which the layer is found where most is lost."""
 FEWEST = 4
 """Batches of which some are held back."""
 
@@ -70,8 +72,8 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     """``told`` gets the score of each trial."""
     seen, held = (feeds[::2], feeds[1::2]) if len(feeds) >= FEWEST else (feeds, feeds)
     part = draft.calibrated(seen)
-    equal = part.equalised()
-    drafts = [part] if equal is None else [part, equal.calibrated(seen)]
+    equal = part.equalised(seen)
+    drafts = [part] if equal is None else [part, equal]
     reference = Reference.of(part.model, held, part.late)
     trials = [_Trial(each, reference, told) for each in drafts]
     found = {trial.scored(Choice(0.0, bool(trial.draft.factors), FIRST)): trial for trial in trials}
@@ -86,10 +88,9 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
         ranked = losses(part.forms, made, held, part.factors)
         kept = reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
     else:
-        _warn(reference, made, lambda: losses(part.forms, made, held, part.factors))
+        _warn(reference, made, lambda: losses(part.forms, made, held[:MOST_FOR_WARNING], part.factors))
     if best.equal:
-        equal = draft.equalised()
-        draft = draft if equal is None else equal.calibrated(feeds)
+        draft = draft.equalised(feeds) or draft
     draft = draft.keeping(kept, feeds) if kept else draft
     return Refined(draft.model, _made(draft, best, feeds), kept)
 
@@ -141,7 +142,7 @@ class _Trial:
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
     """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
     try:
-        return shifts_of(with_types(draft.written(params)), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+        return shifts_of(draft.model, with_types(draft.written(params)), feeds, bounded_layers(draft, params))
     except RuntimeRefusal:
         return {}
 
