@@ -51,7 +51,9 @@ class Draft:
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
         kept = replace(self, forms=forms_of(self.model, self.kept | names), kept=self.kept | names)
-        return kept if all(name in self.statistics for name in kept.forms.quantised()) else kept.calibrated(feeds)
+        missing = [name for name in kept.forms.quantised() if name not in self.statistics]
+        more = collected(self.model, missing, feeds) if missing else {}
+        return replace(kept, statistics={**self.statistics, **more})
 
     def calibrated(self, feeds: Sequence[Feeds]) -> Draft:
         """The draft, calibrated by other inputs."""
