@@ -79,10 +79,10 @@ def test_a_tensor_that_no_layer_reads_stands_for_itself() -> None:
 
 
 def test_a_kernel_that_reaches_further_than_the_window_sees_enough() -> None:
-    """Of a thousand samples in a row, as sound has them."""
+    """Of two thousand samples in a row, as sound has them."""
     table = {"w": RNG.standard_normal((3, 1, 1, 2 * WINDOW)).astype(np.float32)}
-    net = with_types(read(model([node("Conv", "x w")], (1, 1, 1, 1000), table)))
+    net = with_types(read(model([node("Conv", "x w")], (1, 1, 1, 2000), table)))
     forms, scheme = forms_of(net), SCHEMES["free"]
-    feeds = list(batches(net, {"x": DATA.reshape(-1)[:4000].reshape(4, 1, 1, 1000)}))
+    feeds = list(batches(net, {"x": DATA.reshape(-1)[:8000].reshape(4, 1, 1, 2000)}))
     draft = Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), weights_of(net, forms, scheme))
-    assert set(methods_of(draft, feeds, TRIED)) <= {"x", "y"}
+    assert "x" in methods_of(draft, feeds, TRIED)
