@@ -166,7 +166,8 @@ NETWORKS = {
     "file types": Network("magika-1.0.3", "model.onnx", {"bytes": file_bytes(2048)}),
     "pitch": Network("basic_pitch-0.4.0", "nmp.onnx", {"serving_default_input_2:0": sound(43844, 1)}),
     "voice": Network(
-        "silero_vad-6.2.3", "silero_vad_openvino_16k.onnx", {"input": sound(576), "state": state(2, 1, 128)}
+        "silero_vad-6.2.3", "silero_vad_openvino_16k.onnx", {"input": sound(576), "state": state(2, 1, 128)},
+        {"input": (1, 576), "state": (2, 1, 128)},
     ),
     "MTCNN, first": Network(
         MTCNN, "pnet.onnx", {"input_1": photograph(96, 96, last=True)}, {"input_1": (1, 96, 96, 3)}

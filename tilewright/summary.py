@@ -51,7 +51,7 @@ class Summary:
     """Stretches of the run that the machine computes without the host."""
     nodes_on_cpu: int
     kept_in_float: str
-    """Nodes that the accuracy asked for keeps on the CPU; empty: none."""
+    """Nodes that accuracy keeps on the CPU; empty: none."""
     operations_with_inexact_cases: int
     """Operations that cannot follow onnxruntime's kernel in all cases."""
     macs: int
@@ -174,7 +174,7 @@ def array_macs(compiled: Compiled) -> int:
 
 
 def kept_in_float(compiled: Compiled, processor: Processor) -> str:
-    """Nodes that the accuracy asked for keeps on the CPU, and what they take there; empty: none."""
+    """Nodes that accuracy keeps on the CPU, and what they take there; empty: none."""
     names = [name for name, reason in compiled.imported.reasons.items() if reason == FOR_ACCURACY]
     if not names:
         return ""

@@ -39,7 +39,7 @@ from compiler.xgraph.ops import Cpu, Port
 
 Progress = Callable[[str], None]
 AS_ASKED = "kept on the CPU as asked"
-FOR_ACCURACY = "kept in float for the accuracy that is asked for"
+FOR_ACCURACY = "kept in float for accuracy"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
 WOULD_ABORT = "onnxruntime aborts when it loads the model with its quantised parts"
 MOST_DOUBTFUL = 8

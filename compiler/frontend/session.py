@@ -1,4 +1,7 @@
-"""onnxruntime as it runs a model word by word: no graph optimisation, so that nothing is fused and no tie is shifted."""
+"""onnxruntime as it runs a model word by word: no graph optimisation, so that nothing is fused and no tie is shifted.
+
+A float model that is only measured by may be optimised: it is several times faster then.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,11 @@ class RuntimeRefusal(TilewrightError):
     """onnxruntime cannot load or run a model."""
 
 
-def session(model: onnx.ModelProto | bytes, threads: int = 0) -> onnxruntime.InferenceSession:
+def session(model: onnx.ModelProto | bytes, threads: int = 0, optimised: bool = False) -> onnxruntime.InferenceSession:
     """``threads``: 0 for as many as there are cores; a model of a few hundred values is faster with 1."""
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
     if threads:
         options.intra_op_num_threads = threads
     data = model if isinstance(model, bytes) else model.SerializeToString()

@@ -25,7 +25,7 @@ from compiler.quantise.statistics import Feeds
 Float = NDArray[np.float32]
 Layer = Callable[[Float], Float]
 WINDOW = 64
-"""Rows and columns of a map that are looked at in each input."""
+"""Rows and columns of a map that are looked at in each input; more for kernels that reach further."""
 _SEED = 4
 
 
@@ -34,14 +34,15 @@ def methods_of(draft: Draft, feeds: Iterable[Feeds], tried: Mapping[str, Method]
     forms = {name: draft.params(method) for name, method in tried.items()}
     tensors = {name: root for root, names in draft.members.items() for name in names if _differ(forms, name)}
     readers = {name: _readers(draft, name) for name in tensors}
+    sizes = {name: _window_of(draft, name) for name in tensors}
     shown = [name for name in tensors if name not in draft.model.inputs]
-    loaded = session(showing(draft.model, shown)) if shown else None
+    loaded = session(showing(draft.model, shown), optimised=True) if shown else None
     rng = np.random.default_rng(_SEED)
     power: dict[str, NDArray[np.float64]] = {}
     for each in feeds:
         values = {**each, **(run_session(loaded, each, shown) if loaded is not None else {})}
         for name in tensors:
-            found = _powers(_window(values[name], rng), [forms[how][name] for how in tried], readers[name])
+            found = _powers(_window(values[name], rng, sizes[name]), [forms[how][name] for how in tried], readers[name])
             power[name] = power[name] + found if name in power else found
     noise = dict[str, NDArray[np.float64]]()
     for name, root in tensors.items():
@@ -76,16 +77,26 @@ def _layer(model: Model, node: Node) -> Layer:
     source, result = node.inputs[0], node.output
     free = {name: TensorType(onnx.TensorProto.FLOAT, None) for name in (source, result)}
     bare = replace(model, types={**model.types, **free})
-    loaded = session(part_proto(bare, [replace(node, inputs=node.inputs[:2])], [source], [result]), threads=1)
+    loaded = session(part_proto(bare, [replace(node, inputs=node.inputs[:2])], [source], [result]), threads=1, optimised=True)
     return lambda values: run_session(loaded, {source: values}, [result])[result]
 
 
-def _window(values: Array, rng: np.random.Generator) -> Float:
+def _window_of(draft: Draft, name: str) -> int:
+    """Twice what the kernels that read a tensor reach over, if that is more."""
+    most = WINDOW
+    for node in draft.model.consumers().get(name, ()):
+        if node.op_type == "Conv":
+            kernel = (draft.model.shape(node.inputs[1]) or ())[2:]
+            most = max(most, 2 * max(kernel, default=1) * max(node.integers("dilations", (1,))))
+    return most
+
+
+def _window(values: Array, rng: np.random.Generator, most: int) -> Float:
     """A part of large maps, somewhere."""
     places = [slice(None)] * min(values.ndim, 2)
     for size in values.shape[2:]:
-        first = int(rng.integers(0, max(size - WINDOW, 0) + 1))
-        places.append(slice(first, first + WINDOW))
+        first = int(rng.integers(0, max(size - most, 0) + 1))
+        places.append(slice(first, first + most))
     return np.ascontiguousarray(values[tuple(places)], np.float32)
 
 

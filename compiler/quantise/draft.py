@@ -51,19 +51,25 @@ class Draft:
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
         kept = replace(self, forms=forms_of(self.model, self.kept | names), kept=self.kept | names)
-        return kept if all(name in self.statistics for name in kept.forms.quantised()) else kept.calibrated(feeds)
+        missing = [name for name in kept.forms.quantised() if name not in self.statistics]
+        more = collected(self.model, missing, feeds) if missing else {}
+        return replace(kept, statistics={**self.statistics, **more})
 
     def calibrated(self, feeds: Sequence[Feeds]) -> Draft:
         """The draft, calibrated by other inputs."""
         return replace(self, statistics=collected(self.model, self.forms.quantised(), feeds))
 
-    def equalised(self) -> Draft | None:
-        """With the function's channels equalised, and statistics of the model as it was; None: there are none to equalise."""
+    def equalised(self, feeds: Sequence[Feeds]) -> Draft | None:
+        """With the function's channels equalised, where they are calibrated by ``feeds``; None: there are none to equalise."""
         model, factors = equalised(self.model, self.statistics)
         if not factors:
             return None
         forms = replace(self.forms, model=model)
-        return replace(self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors)
+        changed = collected(model, [name for name in forms.quantised() if name in factors], feeds)
+        return replace(
+            self, model=model, forms=forms, weights=weights_of(model, forms, self.scheme), factors=factors,
+            statistics={**self.statistics, **changed},
+        )  # fmt: skip
 
     @cached_property
     def members(self) -> dict[str, list[str]]:

@@ -52,7 +52,7 @@ def noise_of_feeds(
     names = list(_in_both(float_model, quantised))
     if not names:
         return []
-    plain = session(_with_outputs(float_model, names))
+    plain = session(_with_outputs(float_model, names), optimised=True)
     stored = session(_with_outputs(quantised, [f"{name}{STORED}" for name in names]))
     forms = forms_of_tensors(quantised)
     signal, noise = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from compiler.frontend.model import Array, Model, Node, TensorType
+from compiler.quantise.rewrite import Replacement, rewritten
 
 LEAST = 16
 """Samples of a kernel; shorter ones have little to win."""
@@ -19,21 +20,10 @@ LEAST = 16
 
 def by_phases(model: Model) -> Model:
     """The model itself, if it has no such kernel."""
-    nodes: list[Node] = []
-    constants: dict[str, Array] = dict(model.constants)
-    types = dict(model.types)
-    for node in model.nodes:
-        made = _replaced(model, node)
-        if made is None:
-            nodes.append(node)
-        else:
-            nodes += made[0]
-            constants |= made[1]
-            types |= made[2]
-    return replace(model, types=types).with_nodes(nodes, constants) if len(nodes) > len(model.nodes) else model
+    return rewritten(model, _replaced)
 
 
-def _replaced(model: Model, node: Node) -> tuple[list[Node], Mapping[str, Array], Mapping[str, TensorType]] | None:
+def _replaced(model: Model, node: Node) -> Replacement | None:
     source, target = model.shape(node.input(0)), model.shape(node.output)
     weights = model.constants.get(node.input(1))
     if node.op_type != "Conv" or node.domain or source is None or target is None or weights is None:
@@ -73,7 +63,7 @@ def _along(model: Model, node: Node, axis: int) -> bool:
 
 def _written(
     model: Model, node: Node, axis: int, pixels: int, stride: int, pads: tuple[int, int], kernel: Array
-) -> tuple[list[Node], Mapping[str, Array], Mapping[str, TensorType]]:
+) -> Replacement:
     name, elem, source = node.output, model.elem(node.output), model.shape(node.inputs[0]) or ()
     rank = len(source) - 2
     spatial = [pixels if i == axis else 1 for i in range(rank)]
@@ -108,4 +98,4 @@ def _written(
         "kernel_shape": shape, "pads": [*around[0], *around[1]], "strides": [1] * rank, "dilations": [1] * rank, "group": 1,
     }  # fmt: skip
     inputs = (current, f"{name}/kernel", *node.inputs[2:])
-    return [*nodes, replace(node, inputs=inputs, attributes=attributes)], constants, types
+    return Replacement([*nodes, replace(node, inputs=inputs, attributes=attributes)], constants, types)

@@ -52,7 +52,7 @@ class Quantised:
     float_model: Model
     statistics: Mapping[str, Statistics]
     kept: frozenset[str] = frozenset()
-    """Nodes that stay in float for the accuracy that is asked for."""
+    """Nodes that stay in float for accuracy."""
     asked: tuple[str, ...] = ()
     """Nodes that stay in float because the user says so."""
 

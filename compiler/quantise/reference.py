@@ -58,18 +58,8 @@ class Reference:
         """``more``: tensors that are compared beside the outputs."""
         outputs = float_outputs(model)
         compared = tuple(dict.fromkeys((*outputs, *more)))
-        loaded = session(showing(model, compared))
+        loaded = session(showing(model, compared), optimised=True)
         return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds], len(outputs))
-
-    def means(self, bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
-        """By channel of the float model's tensors, of which only what is within the bounds counts."""
-        loaded = session(showing(self.model, [*bounds]))
-        sums = dict[str, Float64]()
-        for each in self.feeds:
-            for name, value in run_session(loaded, each, [*bounds]).items():
-                mean = channel_means(np.clip(value, *bounds[name]))
-                sums[name] = sums[name] + mean if name in sums else mean
-        return {name: total / len(self.feeds) for name, total in sums.items()}
 
     def noise(self, quantised: Model, factors: Factors = PLAIN) -> list[float]:
         """Decibels of each compared tensor; ``factors``: what channels of the quantised model's tensors are divided by."""
@@ -113,6 +103,17 @@ class Reference:
 
 def mean_decibels(values: Sequence[float]) -> float:
     return sum(min(max(value, -MOST_DECIBELS), MOST_DECIBELS) for value in values) / max(len(values), 1)
+
+
+def means_of(model: Model, feeds: Sequence[Feeds], bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
+    """By channel of the float model's tensors, of which only what is within the bounds counts."""
+    loaded = session(showing(model, [*bounds]), optimised=True)
+    sums = dict[str, Float64]()
+    for each in feeds:
+        for name, value in run_session(loaded, each, [*bounds]).items():
+            mean = channel_means(np.clip(value, *bounds[name]))
+            sums[name] = sums[name] + mean if name in sums else mean
+    return {name: total / len(feeds) for name, total in sums.items()}
 
 
 def channel_means(values: Array) -> Float64:

@@ -17,6 +17,7 @@ from compiler.quantise.forms import Form
 from compiler.quantise.methods import Method, minmax, mse, percentile, roomy
 from compiler.quantise.reference import Reference
 from compiler.quantise.sensitive import Loss, Target, losses, reaching
+from compiler.quantise.spelt import spelt_out
 from compiler.quantise.statistics import CalibrationWarning, Feeds
 from compiler.quantise.walk import Layer, shifts_of
 
@@ -29,10 +30,14 @@ BY_LAYERS, FIRST, SECOND = "method of each tensor by its layers", "minmax", "per
 """What is tried of the whole model."""
 HOPELESS = 1.0
 """Decibels by which a draft is behind the other with the first method, from which on no other method is tried with it."""
+LEAST_GAIN = 2.0
+"""Decibels for which what is spelt out stays in float."""
 LEAST_DECIBELS = 15.0
 """Of an output, below which the user is warned."""
 MOST_BY_LAYERS = 4
 """Batches on which methods are chosen by layers."""
+MOST_FOR_WARNING = 2
+"""Batches on which the layer is found where most is lost."""
 FEWEST = 4
 """Batches of which some are held back."""
 
@@ -59,7 +64,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """``float_model``: its channels may be equalised; ``kept``: nodes that stay in float for the target's sake."""
+    """``float_model``: its channels may be equalised; ``kept``: nodes that stay in float for accuracy."""
 
     float_model: Model
     model: Model
@@ -70,9 +75,11 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     """``told`` gets the score of each trial."""
     seen, held = (feeds[::2], feeds[1::2]) if len(feeds) >= FEWEST else (feeds, feeds)
     part = draft.calibrated(seen)
-    equal = part.equalised()
-    drafts = [part] if equal is None else [part, equal.calibrated(seen)]
     reference = Reference.of(part.model, held, part.late)
+    kept = _sensitive(part, reference, seen, told)
+    draft, part = draft.keeping(kept, feeds), part.keeping(kept, seen)
+    equal = part.equalised(seen)
+    drafts = [part] if equal is None else [part, equal]
     trials = [_Trial(each, reference, told) for each in drafts]
     found = {trial.scored(Choice(0.0, bool(trial.draft.factors), FIRST)): trial for trial in trials}
     least = max(choice.score for choice in found) - HOPELESS
@@ -81,17 +88,26 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     trial, part = found[best], found[best].draft
     best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
     reference, made = Reference.of(part.model, held), with_types(part.written(best.params(part), best.shifts))
-    kept = frozenset[str]()
     if target is not None:
         ranked = losses(part.forms, made, held, part.factors)
-        kept = reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
+        kept |= reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
     else:
-        _warn(reference, made, lambda: losses(part.forms, made, held, part.factors))
+        _warn(reference, made, lambda: losses(part.forms, made, held[:MOST_FOR_WARNING], part.factors))
     if best.equal:
-        equal = draft.equalised()
-        draft = draft if equal is None else equal.calibrated(feeds)
-    draft = draft.keeping(kept, feeds) if kept else draft
+        draft = draft.equalised(feeds) or draft
+    draft = draft.keeping(kept, feeds)
     return Refined(draft.model, _made(draft, best, feeds), kept)
+
+
+def _sensitive(draft: Draft, reference: Reference, feeds: Sequence[Feeds], told: Told) -> frozenset[str]:
+    """Nodes of what is spelt out (`compiler.quantise.spelt`), if it gains enough that they stay in float."""
+    found = spelt_out(draft.forms)
+    if not found:
+        return found
+    whole, part = (_Trial(each, reference, told) for each in (draft, draft.keeping(found, feeds)))
+    gain = part.scored(Choice(0.0, False, FIRST)).score - whole.scored(Choice(0.0, False, FIRST)).score
+    told(f"spelt out in float: {gain:+.1f} dB")
+    return found if gain >= LEAST_GAIN else frozenset()
 
 
 def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
@@ -141,7 +157,7 @@ class _Trial:
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
     """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
     try:
-        return shifts_of(with_types(draft.written(params)), Reference.of(draft.model, feeds), bounded_layers(draft, params))
+        return shifts_of(draft.model, with_types(draft.written(params)), feeds, bounded_layers(draft, params))
     except RuntimeRefusal:
         return {}
 

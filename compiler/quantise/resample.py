@@ -8,7 +8,6 @@ all pixels, a dense layer, if it is small. Their weights are then quantised like
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 
 from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
+from compiler.quantise.rewrite import Replacement, rewritten
 
 Float64 = NDArray[np.float64]
-Replaced = tuple[list[Node], Mapping[str, Array]]
 MOST_WEIGHTS = 1 << 20
 """The most weights of a resize as a matrix."""
 FINE = (2, 3, 4, 5, 6, 7, 8)
@@ -40,19 +39,10 @@ class Taps:
 
 
 def as_linear_maps(model: Model) -> Model:
-    nodes: list[Node] = []
-    constants: dict[str, Array] = dict(model.constants)
-    for node in model.nodes:
-        made = _replaced(model, node)
-        if made is None:
-            nodes.append(node)
-        else:
-            nodes += made[0]
-            constants |= made[1]
-    return model.with_nodes(nodes, constants) if len(nodes) > len(model.nodes) else model
+    return rewritten(model, _replaced)
 
 
-def _replaced(model: Model, node: Node) -> Replaced | None:
+def _replaced(model: Model, node: Node) -> Replacement | None:
     """Nodes in its place, and their constants."""
     source, target = model.shape(node.input(0)), model.shape(node.output) if node.outputs else None
     mode = node.text("mode", "nearest")
@@ -130,7 +120,7 @@ def _taps(model: Model, node: Node, axis: int) -> Taps | None:
     return None
 
 
-def _transposed(node: Node, source: tuple[int, ...], y: Taps, x: Taps) -> Replaced | None:
+def _transposed(node: Node, source: tuple[int, ...], y: Taps, x: Taps) -> Replacement | None:
     """Edges repeated, then one transposed convolution for each channel."""
     name, channels = node.output, source[1]
     kernel = np.outer(y.weights, x.weights).astype(np.float32)
@@ -148,10 +138,10 @@ def _transposed(node: Node, source: tuple[int, ...], y: Taps, x: Taps) -> Replac
         Node(f"{node.name}/edges", "Pad", (node.inputs[0], f"{name}/edges"), (f"{name}/wide",), {"mode": "edge"}),
         Node(node.name, "ConvTranspose", (f"{name}/wide", f"{name}/taps"), (name,), attributes),
     ]
-    return nodes, constants
+    return Replacement(nodes, constants)
 
 
-def _matrix(model: Model, node: Node, source: tuple[int, ...], target: tuple[int, ...]) -> Replaced | None:
+def _matrix(model: Model, node: Node, source: tuple[int, ...], target: tuple[int, ...]) -> Replacement | None:
     """A dense layer over all pixels and channels, which come last; a number for pixels beyond the map is its bias."""
     n, c, h, w = source
     pixels, made = h * w, target[2] * target[3]
@@ -174,4 +164,4 @@ def _matrix(model: Model, node: Node, source: tuple[int, ...], target: tuple[int
         Node(f"{node.name}/map", "Reshape", (f"{name}/made", f"{name}/shape"), (f"{name}/last",)),
         Node(f"{node.name}/second", "Transpose", (f"{name}/last",), (name,), {"perm": [0, 3, 1, 2]}),
     ]
-    return nodes, constants
+    return Replacement(nodes, constants)

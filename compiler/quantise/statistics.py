@@ -53,10 +53,10 @@ class Channels:
     def of(cls, values: Array) -> Channels | None:
         if values.ndim < 2 or not values.size:
             return None
-        others = tuple(axis for axis in range(values.ndim) if axis != 1)
-        reach = np.maximum(values.max(axis=others), -values.min(axis=others)).astype(np.float64)
-        squares = np.square(values).mean(axis=others, dtype=np.float64)
-        return cls(reach, squares, values.size // values.shape[1])
+        rows = values.reshape(*values.shape[:2], -1)
+        reach = np.maximum(rows.max(axis=(0, 2)), -rows.min(axis=(0, 2))).astype(np.float64)
+        count = values.size // values.shape[1]
+        return cls(reach, np.vecdot(rows, rows).sum(axis=0, dtype=np.float64) / count, count)
 
 
 Sampled = NDArray[np.int64] | None
@@ -92,7 +92,7 @@ class Statistics:
         flat = np.asarray(values, np.float32).reshape(-1)
         sample = flat if sampled is None else flat[sampled]
         low, high = float(flat.min(initial=0.0)), float(flat.max(initial=0.0))
-        return cls(low, high, sample, Histogram.of(flat), Channels.of(np.asarray(values)))
+        return cls(low, high, sample, Histogram.of(flat, max(-low, high)), Channels.of(np.asarray(values, np.float32)))
 
     @classmethod
     def of_range(cls, low: float, high: float) -> Statistics:

@@ -6,7 +6,7 @@ the whole model run again for each layer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
 from compiler.frontend.session import run_session, session
-from compiler.quantise.reference import Reference, channel_means
+from compiler.quantise.reference import channel_means, means_of
+from compiler.quantise.statistics import Feeds
 from sim.runtime.sessions import onnxruntime
 
 Float64 = NDArray[np.float64]
@@ -46,9 +47,9 @@ class Layer:
 
 
 class _Walk:
-    def __init__(self, model: Model, reference: Reference, means: Mapping[str, Float64]) -> None:
+    def __init__(self, model: Model, feeds: Sequence[Feeds], means: Mapping[str, Float64]) -> None:
         self.model = model
-        self.values: list[dict[str, Array]] = [dict(each) for each in reference.feeds]
+        self.values: list[dict[str, Array]] = [dict(each) for each in feeds]
         self.means = means
         self.shifts: dict[str, Float64] = {}
         self.left = {name: len(nodes) for name, nodes in model.consumers().items()}
@@ -115,9 +116,9 @@ def _loaded(model: Model, node: Node, *free: str) -> onnxruntime.InferenceSessio
     return session(part_proto(bare, [node], [*_read(model, node), *free], [name for name in node.outputs if name]), threads=1)
 
 
-def shifts_of(model: Model, reference: Reference, layers: Mapping[str, Layer]) -> dict[str, Float64]:
+def shifts_of(float_model: Model, model: Model, feeds: Sequence[Feeds], layers: Mapping[str, Layer]) -> dict[str, Float64]:
     """What is added to the biases of the layers, by the names of their nodes."""
     if not layers:
         return {}
-    means = reference.means({layer.final: layer.bounds for layer in layers.values()})
-    return _Walk(model, reference, means).run(layers)
+    means = means_of(float_model, feeds, {layer.final: layer.bounds for layer in layers.values()})
+    return _Walk(model, feeds, means).run(layers)

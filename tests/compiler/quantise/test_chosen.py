@@ -13,7 +13,7 @@ from compiler.frontend.model import Model, to_proto
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.frontend.types import with_types
-from compiler.quantise.chosen import methods_of
+from compiler.quantise.chosen import WINDOW, methods_of
 from compiler.quantise.draft import Draft
 from compiler.quantise.emit import weights_of
 from compiler.quantise.forms import forms_of
@@ -76,3 +76,13 @@ def test_a_tensor_that_no_layer_reads_stands_for_itself() -> None:
     assert found.keys() == {"x", "d", "y"}
     # What is clipped of it is lost whole.
     assert found["d"] == "minmax"
+
+
+def test_a_kernel_that_reaches_further_than_the_window_sees_enough() -> None:
+    """Of two thousand samples in a row, as sound has them."""
+    table = {"w": RNG.standard_normal((3, 1, 1, 2 * WINDOW)).astype(np.float32)}
+    net = with_types(read(model([node("Conv", "x w")], (1, 1, 1, 2000), table)))
+    forms, scheme = forms_of(net), SCHEMES["free"]
+    feeds = list(batches(net, {"x": DATA.reshape(-1)[:8000].reshape(4, 1, 1, 2000)}))
+    draft = Draft(net, forms, scheme, collected(net, forms.quantised(), feeds), weights_of(net, forms, scheme))
+    assert "x" in methods_of(draft, feeds, TRIED)

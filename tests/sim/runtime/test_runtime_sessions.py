@@ -12,6 +12,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from sim.runtime.sessions import make_session, onnxruntime
 from tests.tilewright.small_models import float_model
 
 ROOT = Path(__file__).parents[3]
@@ -112,3 +113,10 @@ def test_the_watch_sees_what_it_is_to_see(watcher: Path, tmp_path: Path) -> None
     calls, kept = seen(watcher, tmp_path, f"{RESOLVE}\n{RAW}")
     assert calls == ["socket"]
     assert kept in ({".cache/Microsoft"}, set())
+
+
+def test_threads_that_wait_sleep() -> None:
+    """Spinning ones take a core from whoever else computes."""
+    options = onnxruntime.SessionOptions()
+    make_session(float_model().SerializeToString(), options)
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
