@@ -76,14 +76,14 @@ def test_average_by_count_chooses_the_parameter_word() -> None:
     check(machine, [plain_pool(PoolMode.AVERAGE, by_count=1, vectors=2, pad_value=50, **{**padded, "o_cs": 49})])
 
 
-@pytest.mark.parametrize("byte", [-128, 127])
 @pytest.mark.parametrize(
-    ("mode", "rows", "columns", "taps_depth", "config"),
+    ("mode", "rows", "columns", "taps_depth", "config", "byte"),
     [
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4)),
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4, packed=True)),
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=2, packed=True, clock=2)),
-        (PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4)),
+        *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4), byte) for byte in (-128, 127)),
+        *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4, packed=True), byte) for byte in (-128, 127)),
+        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=2, packed=True, clock=2), -128),
+        (PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), -128),
+        pytest.param(PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), 127, marks=pytest.mark.slow),
     ],
 )
 def test_the_greatest_sum_that_a_window_can_have(
