@@ -78,7 +78,7 @@ def machine(request: pytest.FixtureRequest) -> RtlMachine:
 
 def test_random_programs_find_no_difference(machine: RtlMachine) -> None:
     engine = rtl(machine, stalls=True)
-    for seed in range(40):
+    for seed in range(20):
         program = random_program(machine.config, seed)
         assert wrong_on_rtl(program, engine(program)) is None, seed
 
