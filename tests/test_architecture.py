@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tilewright.cli import main
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("isa", "hw", "compiler", "sim", "driver", "tilewright", "soc")
@@ -122,30 +126,41 @@ def console_blocks(page: Path) -> Iterator[str]:
 
 
 BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
+ONE_COMMAND = re.compile(r"tilewright (?P<words>[^|>;&$`]*?)(?P<rest> [|>].*)?")
+"""``tilewright`` with its words, and where its output goes."""
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page}-{number}" for number, (page, _) in enumerate(BLOCKS)])
-def test_commands_of_the_documentation_do_what_it_says(page: Path, block: str, tmp_path: Path) -> None:
+def test_commands_of_the_documentation_do_what_it_says(
+    page: Path, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``$`` lines are run, one after the other; what follows is what they print (``...``: anything).
 
     The folder holds nothing but the clone's ``demo`` and ``examples``; ``tilewright`` and ``python`` are those of the tests.
+    A line that begins with ``tilewright`` starts no process for it: to import the compiler takes longer than most of them.
     """
     for folder in ("demo", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
+    monkeypatch.chdir(tmp_path)
     for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        done = subprocess.run(
-            ["bash", "-c", shell + command],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        one = ONE_COMMAND.fullmatch(command)
+        if one is None:
+            said = in_a_shell(command)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")  # as in a process of its own
+                main(shlex.split(one["words"]))
+            printed, told = capsys.readouterr()
+            said = (in_a_shell(f"cat{one['rest']}", printed) if one["rest"] else printed) + told
         pattern = ".*".join(re.escape(part) for part in expected.split("..."))
-        assert re.fullmatch(pattern, done.stdout + done.stderr, re.DOTALL), done.stdout + done.stderr
+        assert re.fullmatch(pattern, said, re.DOTALL), said
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+def in_a_shell(command: str, given: str = "") -> str:
+    """What it prints in the current folder."""
+    shell = f'tilewright() {{ "{sys.executable}" -m tilewright "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", shell + command], input=given, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr

@@ -1,7 +1,4 @@
-"""Bursts and outstanding reads as the configuration has them: the AXI checker sees to it, and the cycle model knows.
-
-The quick machine of ``test_arithmetic_cascade`` keeps to short bursts, too.
-"""
+"""Bursts and outstanding reads as the configuration has them: the AXI checker sees to it, and the cycle model knows."""
 
 from __future__ import annotations
 

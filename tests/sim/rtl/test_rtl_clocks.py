@@ -46,8 +46,7 @@ def test_only_a_doubled_array_has_a_second_clock() -> None:
     ],
 )  # fmt: skip
 def test_random_programs_run_as_they_do_on_one_clock(kind: str) -> None:
-    """Programs are those of the machine with one clock: they need no other. In Verilator ``test_arithmetic_cascade`` runs
-    two clocks, too."""
+    """Programs are those of the machine with one clock: they need no other."""
     c = config(2)
     assert c.hash == config(1).hash
     machine = RtlMachine(c, "icarus" if kind == "icarus" else "verilator", garbage=kind == "garbage", brief=True)
