@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -88,6 +89,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         if lines:
             terminalreporter.section(title)
             terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """A test that goes through many seeds says at which one it failed."""
+    report: Any = yield
+    if call.excinfo is not None and report.failed:
+        seeds = [entry.frame.f_locals["seed"] for entry in call.excinfo.traceback if "seed" in entry.frame.f_locals]
+        report.sections += [("seed", str(seeds[0]))] if seeds else []
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

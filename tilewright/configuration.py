@@ -61,11 +61,14 @@ class Config:
 
     def verilog(self, folder: str | Path, **style: Any) -> list[Path]:
         """Writes the machine and what goes with it; ``style``: fields of ``hw.delivery.style.Style``. The files."""
-        from hw.delivery.files import deliver
+        from hw.delivery.files import arrange
         from hw.delivery.style import Style
+        from sim.rtl.build import core_verilog
         from tilewright.options import write_files
 
-        files = {**deliver(self.machine, Style(**style)), "config.json": self.machine.to_json()}
+        wanted = Style(**style)
+        text = core_verilog(self.machine, dsp48e2=wanted.dsp48e2)
+        files = {**arrange(text, self.machine, wanted), "config.json": self.machine.to_json()}
         write_files((Path(folder) / name, text.encode()) for name, text in files.items())
         return [Path(folder) / name for name in files]
 

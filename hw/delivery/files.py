@@ -12,7 +12,6 @@ from hw.delivery.style import MODULE, Style
 from hw.delivery.top import outermost, template
 from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
-from hw.emit import verilog
 from isa.config import MachineConfig
 
 _INSTANCE = re.compile(r"^  (?P<module>[A-Za-z_][\w$]*)(?= +\S+ +\()", re.MULTILINE)
@@ -31,13 +30,8 @@ class Arranged:
     top: VerilogModule
 
 
-def deliver(config: MachineConfig, style: Style) -> dict[str, str]:
-    """The text of every file, by its name; the first is the one with the outermost module."""
-    return arrange(verilog(config, dsp48e2=style.dsp48e2), config, style)
-
-
 def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
-    """The files made of the Verilog that ``hw.emit`` wrote."""
+    """The files made of the Verilog that ``hw.emit`` wrote, by name; the first has the outermost module."""
     return arranged(text, config, style).files
 
 

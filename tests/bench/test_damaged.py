@@ -1,4 +1,4 @@
-"""Damaged files: a few hundred of each kind, and each command on files that are whole."""
+"""Damaged files: some of each kind (``python -m bench.damaged`` makes more), and each command on files that are whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.campaign.run import How
 from sim.campaign.work import Lost
 from tilewright.cli import main
 
-COUNT = 200
+COUNT = 60
 PATIENCE = 120.0
 """Seconds for one file: a hang is one on a busy machine, too."""
 

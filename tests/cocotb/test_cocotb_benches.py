@@ -32,12 +32,15 @@ def test_bench_on_nano(bench: Bench) -> None:
     assert run_bench(bench, NANO, "verilator") is None
 
 
-IN_ICARUS = ("axi4-lite", "axi4-lite-program", "programs", "region-limits", "watchdog")
-"""What a second simulator is asked here; ``tilewright regress --simulator icarus`` asks it everything, in minutes."""
+IN_ICARUS = {"axi4-lite": True, "axi4-lite-program": False, "programs": False, "region-limits": False, "watchdog": True}
+"""What a second simulator is asked here, and whether it answers in seconds; ``tilewright regress --simulator icarus`` asks it
+everything, in minutes."""
 
 
 @needs("iverilog")
-@pytest.mark.parametrize("name", IN_ICARUS)
+@pytest.mark.parametrize(
+    "name", [name if quick else pytest.param(name, marks=pytest.mark.slow) for name, quick in IN_ICARUS.items()]
+)
 def test_bench_on_nano_in_icarus(name: str) -> None:
     assert run_bench(BY_NAME[name], NANO, "icarus") is None
 

@@ -11,7 +11,7 @@ from sim.rtl.stops import aborts
 from tests.cocotb.test_cocotb_benches import SMALL
 
 NANO = preset("nano")
-CASES = [*((NANO, seed) for seed in range(10, 15)), *((SMALL, seed) for seed in range(2))]
+CASES = [*((NANO, seed) for seed in range(10, 15)), *(pytest.param(SMALL, seed, marks=pytest.mark.slow) for seed in range(2))]
 
 
 @pytest.mark.parametrize(("config", "seed"), CASES, ids=lambda value: getattr(value, "name", str(value)))

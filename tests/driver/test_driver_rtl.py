@@ -88,7 +88,16 @@ def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path)
     same(programs["infer"], tmp_path, digits(), feeds, way, *stalls, flat=flat)
 
 
-@pytest.mark.parametrize(("name", "way"), list(zip(LIGHT, itertools.cycle(WAYS), strict=False)))
+LONGEST = ("resnet8", "vww_mobilenet")
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case[0] in LONGEST else ())
+        for case in zip(LIGHT, itertools.cycle(WAYS), strict=False)
+    ],
+)
 def test_light_network(name: str, way: str, programs: dict[str, Path], tmp_path: Path) -> None:
     """Those that every suite runs on the RTL of the smallest machine; what parts on the processor are given is compared too."""
     program = compiled(LIGHT[name](), "nano").program

@@ -39,10 +39,14 @@ SEARCHED: dict[str, dict[str, Any]] = {
     "squeezenet": {"size": 64, "classes": 10},
     "unet": {"size": 32},
 }
+SISTERS = ("amoebanet_a", "darts", "hrnet_w32", "resnet50_v1", "unet_resize")
+"""Of the same layers as another one that is here."""
 CONFIGS = ("nano", "zu2", "zu9")
 
 
-@pytest.mark.parametrize("name", NAIVE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SISTERS else name for name in NAIVE]
+)
 def test_one_operation_per_group_is_onnxruntime_in_every_bit(name: str) -> None:
     assert differing(compiled(networks()[name](**NAIVE[name])).program) == 0
 

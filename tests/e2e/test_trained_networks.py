@@ -39,6 +39,7 @@ def test_resnet8_int8_reads_86_of_100_pictures() -> None:
     assert int((answers(program, pixels) == labels).sum()) == 86
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["power_of_two", "free"])
 def test_resnet8_quantised_here_reads_as_many_pictures_as_in_float(scheme: str) -> None:
     """88 in float."""

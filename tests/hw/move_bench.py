@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from amaranth import Module
@@ -21,7 +22,7 @@ from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
 from isa.latency import BANK_LATENCY
 from tests.hw.axi_memory import AxiMemory
-from tests.hw.simulation import Simulator
+from tests.hw.simulation import Kept
 
 BASES = {Region.CONST: 0x0000, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
 MEMORY_BYTES = 0x10000
@@ -35,6 +36,18 @@ def small(ic_p: int, axi_bits: int, **changes: Any) -> MachineConfig:
 
 def noise(size: int = MEMORY_BYTES, seed: int = 1) -> bytearray:
     return bytearray(random.Random(seed).randbytes(size))
+
+
+@cache
+def _built(config: MachineConfig, unit: Unit) -> tuple[LoadUnit | SaveUnit, Any, Kept]:
+    """The unit behind its port, and the bus."""
+    m = Module()
+    m.submodules.port = port = AxiPort(config)
+    m.submodules.dut = dut = LoadUnit(config) if unit is Unit.LOAD else SaveUnit(config)
+    connect(m, dut.axi, port.load if unit is Unit.LOAD else port.save)
+    for region, base in BASES.items():
+        m.d.comb += dut.bases[region].eq(base)
+    return dut, port.axi, Kept(m)
 
 
 @dataclass
@@ -62,21 +75,12 @@ class MoveBench:
 
     def run(self, ops: list[Op]) -> MoveBench:
         """Offers the instructions one after the other (their index is the ticket) until all are done, or a fault."""
-        m = Module()
-        m.submodules.port = port = AxiPort(self.config)
-        self.dut = dut = LoadUnit(self.config) if self.unit is Unit.LOAD else SaveUnit(self.config)
-        m.submodules.dut = dut
-        connect(m, dut.axi, port.load if self.unit is Unit.LOAD else port.save)
-        for region, base in BASES.items():
-            m.d.comb += dut.bases[region].eq(base)
-        simulator = Simulator(m)
-        simulator.add_clock(1e-8)
+        self.dut, axi, simulation = _built(self.config, self.unit)
 
         async def drive(ctx: Any) -> None:
-            await self._drive(ctx, port.axi, ops)
+            await self._drive(ctx, axi, ops)
 
-        simulator.add_testbench(drive)
-        simulator.run()
+        simulation.run(drive)
         return self
 
     async def _drive(self, ctx: Any, axi: Any, ops: list[Op]) -> None:

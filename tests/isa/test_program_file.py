@@ -125,9 +125,10 @@ def test_every_truncation_is_refused() -> None:
             parse_program(BLOB[:length])
 
 
-def test_every_flipped_bit_is_refused() -> None:
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(1, 5))])
+def test_every_flipped_bit_is_refused(first: int) -> None:
     accepted = []
-    for bit in range(8 * len(BLOB)):
+    for bit in range(first, 8 * len(BLOB), 5):
         damaged = bytearray(BLOB)
         damaged[bit // 8] ^= 1 << bit % 8
         try:

@@ -61,13 +61,17 @@ class Report:
 def test_verilog_writes_what_is_delivered_and_the_configuration(
     stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked: list[Style] = []
+    asked: list[tuple[Style, bool]] = []
 
-    def deliver(config: MachineConfig, style: Style) -> dict[str, str]:
-        asked.append(style)
+    def core_verilog(config: MachineConfig, *, dsp48e2: bool) -> str:
+        return f"// {config.name} {dsp48e2}\n"
+
+    def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
+        asked.append((style, "True" in text))
         return {style.source: f"// {config.name}\n" * 1024, f"{style.top}.vlt": "waivers\n"}
 
-    stand_in("hw.delivery.files", "deliver", deliver)
+    stand_in("sim.rtl.build", "core_verilog", core_verilog)
+    stand_in("hw.delivery.files", "arrange", arrange)
     folder = tmp_path / "made" / "here"
     assert main(["verilog", "--config", "nano", "-o", str(folder)]) == 0
     assert sorted(os.listdir(folder)) == ["config.json", "tilewright_core.v", "tilewright_core.vlt"]
@@ -78,7 +82,8 @@ def test_verilog_writes_what_is_delivered_and_the_configuration(
     assert main(["verilog", "--config", "nano", "-o", str(folder), *options, "--json"]) == 0
     names = ["npu.sv", "npu.vlt", "config.json"]
     assert json.loads(capsys.readouterr().out)["files"] == [str(folder / name) for name in names]
-    assert asked == [Style(), Style("npu", active_low=True, initial=False, split_memories=True, dsp48e2=True)]
+    asic = Style("npu", active_low=True, initial=False, split_memories=True, dsp48e2=True)
+    assert asked == [(Style(), False), (asic, True)]
 
 
 def test_verilog_under_a_name_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,10 +95,10 @@ def test_verilog_under_a_name_that_is_none(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
-    def interrupted(config: MachineConfig, style: Style) -> dict[str, str]:
+    def interrupted(config: MachineConfig, *, dsp48e2: bool) -> str:
         raise KeyboardInterrupt
 
-    stand_in("hw.delivery.files", "deliver", interrupted)
+    stand_in("sim.rtl.build", "core_verilog", interrupted)
     (tmp_path / "tilewright_core.v").write_text("old")
     assert main(["verilog", "-o", str(tmp_path)]) == 130
     assert os.listdir(tmp_path) == ["tilewright_core.v"]
@@ -101,7 +106,7 @@ def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_pat
 
 
 def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stand_in("hw.delivery.files", "deliver", lambda config, style: {})
+    stand_in("sim.rtl.build", "core_verilog", lambda config, dsp48e2: "")
     (tmp_path / "file").write_text("")
     assert main(["verilog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == (

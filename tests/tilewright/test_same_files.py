@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compiler.zoo.random_models import build, random_recipe
-from tests.fresh_process import answers, that_differ
+from tests.fresh_process import SEEDS, answers, that_differ
 from tests.tilewright.small_models import write_small_files
 from tilewright.cli import main
 
@@ -45,7 +45,7 @@ def _run(*arguments: str) -> None:
 
 
 def test_of_every_command(tmp_path: Path) -> None:
-    found = answers(of_every_command, (), tmp_path)
+    found = answers(of_every_command, (), tmp_path, SEEDS[:2])
     expected = {
         "a.elf", "a.toml", "a.csv", "a.svg", "a/instructions.s", "q.onnx", "kept.elf", "kept.csv", "report/report.html",
         "trace.json", "a.bin", "normal.elf", "full.toml", "memory.csv",

@@ -47,7 +47,8 @@ def command(
       tilewright verilog --config base --dsp48e2 -o ultrascale/
       tilewright verilog --config nano --top npu --aresetn --no-initial --split-memories -o asic/
     """
-    from hw.delivery.files import deliver
+    from hw.delivery.files import arrange
+    from sim.rtl.build import core_verilog
 
     style = Style(top, active_low, not no_initial, split_memories, dsp48e2)
     check_output(output / style.source)
@@ -55,7 +56,7 @@ def command(
         say(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        files = {**deliver(config, style), CONFIG_FILE: config.to_json()}
+        files = {**arrange(core_verilog(config, dsp48e2=dsp48e2), config, style), CONFIG_FILE: config.to_json()}
     write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})

@@ -21,6 +21,7 @@ from compiler.xgraph.ops import Concat, EltwiseKind, Finish, Interleave, PoolKin
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check
+from tests.tables import in_turn, name_of
 
 NANO, BASE, ZU2, ZU9 = (preset(name) for name in ("nano", "base", "zu2", "zu9"))
 ODD = replace(
@@ -108,8 +109,7 @@ CASES: tuple[Case, ...] = (
 
 
 @pytest.mark.parametrize("fused", [False, True], ids=["each", "fused"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+@pytest.mark.parametrize(("case", "config"), in_turn(CASES, CONFIGS), ids=name_of)
 def test_compiled_is_reference(config: MachineConfig, case: Case, fused: bool) -> None:
     b = Builder(CASES.index(case))
     outputs = case(b)

@@ -1,4 +1,7 @@
-"""ONNX's own conformance cases: none crashes, and what is quantised agrees with onnxruntime in every bit."""
+"""ONNX's own conformance cases: none crashes, and what is quantised agrees with onnxruntime in every bit.
+
+``tests/e2e/test_onnx_conformance.py`` compiles and runs them in the quick suite; here every tensor between is compared.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,7 @@ def is_implemented(model: onnx.ModelProto) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op_type", OPERATORS)
 def test_cases_of_an_operator_agree(op_type: str) -> None:
     for name, model, feeds in runnable(op_type):

@@ -86,6 +86,7 @@ def refusals() -> dict[tuple[str, Constraint], str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_table_says_every_condition_that_refuses_a_node(refusals: dict[tuple[str, Constraint], str]) -> None:
     assert len(refusals) > 40
     silent = {(operator, sentence(why)): name for (operator, why), name in refusals.items() if not declared(operator, why)}

@@ -59,14 +59,14 @@ def vf2(pattern: LabelledGraph, graph: LabelledGraph) -> set[Embedding]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_embeddings_are_those_of_vf2(seed: int) -> None:
-    rng = random.Random(seed)
-    graph = drawn(rng, rng.randint(4, 18), rng.uniform(0.1, 0.4))
-    pattern = pattern_of(rng, rng.randint(1, 5))
-    found = list(embeddings(pattern, graph))
-    assert len(found) == len(set(found))
-    assert set(found) == vf2(pattern, graph)
+def test_the_embeddings_are_those_of_vf2() -> None:
+    for seed in range(40):
+        rng = random.Random(seed)
+        graph = drawn(rng, rng.randint(4, 18), rng.uniform(0.1, 0.4))
+        pattern = pattern_of(rng, rng.randint(1, 5))
+        found = list(embeddings(pattern, graph))
+        assert len(found) == len(set(found))
+        assert set(found) == vf2(pattern, graph)
 
 
 def test_random_patterns_do_have_embeddings() -> None:

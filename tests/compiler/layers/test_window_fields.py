@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from itertools import product
 
-import pytest
-
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.window import MOST_SIDE, output_values, window_values
 from compiler.xgraph.ops import Window
@@ -28,42 +26,42 @@ def drawn(rng: random.Random) -> tuple[Window, Placed, Rows, Rows]:
     return Window(kernel, stride, dilation, pads), source, rows, columns
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_taps_are_read_where_their_pixels_lie(seed: int) -> None:
-    rng = random.Random(seed)
-    for _ in range(10):
-        window, source, rows, columns = drawn(rng)
-        f = window_values(window, source, rows, columns, -7)
-        (k_h, k_w), (s_y, s_x), (d_y, d_x) = window.kernel, window.stride, window.dilation
-        assert (f["o_h"], f["o_w"], f["k_h"], f["k_w"], f["pad_value"]) == (len(rows), len(columns), k_h, k_w, -7)
-        assert (f["s_y"], f["s_x"], f["i_cs"]) == (s_y, s_x, source.plane)
-        assert (f["i_ring"] > 0) == source.wraps
-        for oy, ky, ox, kx in product(range(len(rows)), range(k_h), range(len(columns)), range(k_w)):
-            y = (rows.begin + oy) * s_y - window.pads[0] + ky * d_y
-            x = (columns.begin + ox) * s_x - window.pads[1] + kx * d_x
-            local_y, local_x = oy * s_y - f["pad_t"] + ky * f["d_y"], ox * s_x - f["pad_l"] + kx * f["d_x"]
-            inside = 0 <= local_y < f["i_h"] and 0 <= local_x < f["i_w"]
-            assert inside == (0 <= y < source.height and 0 <= x < source.width)
-            if inside:
-                row = f["i_off"] + oy * f["i_ys"] + ky * f["t_ys"]
-                row = row % f["i_ring"] if f["i_ring"] else row
-                assert (f["i_addr"] + row + local_x) % ADDRESSES == source.word(y) + x
+def test_taps_are_read_where_their_pixels_lie() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        for _ in range(10):
+            window, source, rows, columns = drawn(rng)
+            f = window_values(window, source, rows, columns, -7)
+            (k_h, k_w), (s_y, s_x), (d_y, d_x) = window.kernel, window.stride, window.dilation
+            assert (f["o_h"], f["o_w"], f["k_h"], f["k_w"], f["pad_value"]) == (len(rows), len(columns), k_h, k_w, -7)
+            assert (f["s_y"], f["s_x"], f["i_cs"]) == (s_y, s_x, source.plane)
+            assert (f["i_ring"] > 0) == source.wraps
+            for oy, ky, ox, kx in product(range(len(rows)), range(k_h), range(len(columns)), range(k_w)):
+                y = (rows.begin + oy) * s_y - window.pads[0] + ky * d_y
+                x = (columns.begin + ox) * s_x - window.pads[1] + kx * d_x
+                local_y, local_x = oy * s_y - f["pad_t"] + ky * f["d_y"], ox * s_x - f["pad_l"] + kx * f["d_x"]
+                inside = 0 <= local_y < f["i_h"] and 0 <= local_x < f["i_w"]
+                assert inside == (0 <= y < source.height and 0 <= x < source.width)
+                if inside:
+                    row = f["i_off"] + oy * f["i_ys"] + ky * f["t_ys"]
+                    row = row % f["i_ring"] if f["i_ring"] else row
+                    assert (f["i_addr"] + row + local_x) % ADDRESSES == source.word(y) + x
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_fields_are_no_larger_than_they_need_be(seed: int) -> None:
+def test_fields_are_no_larger_than_they_need_be() -> None:
     """A row or column of taps has no dilation; before the map there is padding for taps that begin there, or for all."""
-    rng = random.Random(f"small {seed}")
-    for _ in range(20):
-        window, source, rows, columns = drawn(rng)
-        f = window_values(window, source, rows, columns, 0)
-        assert 0 <= f["i_off"] < ADDRESSES
-        for axis, (letter, tile, size) in enumerate((("y", rows, source.height), ("x", columns, source.width))):
-            kernel, stride, dilation = window.kernel[axis], window.stride[axis], window.dilation[axis]
-            assert f[f"d_{letter}"] == (dilation if kernel > 1 else 1)
-            first = tile.begin * stride - window.pads[axis]
-            reach = (len(tile) - 1) * stride + (kernel - 1) * dilation + 1
-            assert f["pad_t" if axis == 0 else "pad_l"] == (-first if first < 0 else reach if first >= size else 0)
+    for seed in range(20):
+        rng = random.Random(f"small {seed}")
+        for _ in range(20):
+            window, source, rows, columns = drawn(rng)
+            f = window_values(window, source, rows, columns, 0)
+            assert 0 <= f["i_off"] < ADDRESSES
+            for axis, (letter, tile, size) in enumerate((("y", rows, source.height), ("x", columns, source.width))):
+                kernel, stride, dilation = window.kernel[axis], window.stride[axis], window.dilation[axis]
+                assert f[f"d_{letter}"] == (dilation if kernel > 1 else 1)
+                first = tile.begin * stride - window.pads[axis]
+                reach = (len(tile) - 1) * stride + (kernel - 1) * dilation + 1
+                assert f["pad_t" if axis == 0 else "pad_l"] == (-first if first < 0 else reach if first >= size else 0)
 
 
 def test_rows_of_a_tall_map_are_told_as_far_as_a_field_reaches() -> None:

@@ -36,13 +36,13 @@ def least_total(blocks: list[Block]) -> int:
     )
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_the_least_total_of_a_few_blocks_is_found_and_proved(seed: int) -> None:
-    blocks = random_blocks(random.Random(seed), 6)
-    arena = arrange(blocks)
-    assert overlapping(blocks, arena.offsets) == []
-    assert arena.proven
-    assert arena.total == least_total(blocks)
+def test_the_least_total_of_a_few_blocks_is_found_and_proved() -> None:
+    for seed in range(150):
+        blocks = random_blocks(random.Random(seed), 6)
+        arena = arrange(blocks)
+        assert overlapping(blocks, arena.offsets) == []
+        assert arena.proven
+        assert arena.total == least_total(blocks)
 
 
 def fits(blocks: list[Block], ceiling: int) -> bool:
@@ -79,13 +79,13 @@ def test_a_total_above_the_largest_live_set_is_proved_too(ceiling: int, times: i
     assert not fits(blocks, arena.total - 1)
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_what_fits_and_what_does_not_is_told_apart(seed: int) -> None:
-    blocks = churn(random.Random(seed), 8, 8)
-    for ceiling in (7, 8, 9):
-        found = pack(blocks, ceiling)
-        assert (found is not False) == fits(blocks, ceiling)
-        assert found is not None
+def test_what_fits_and_what_does_not_is_told_apart() -> None:
+    for seed in range(100):
+        blocks = churn(random.Random(seed), 8, 8)
+        for ceiling in (7, 8, 9):
+            found = pack(blocks, ceiling)
+            assert (found is not False) == fits(blocks, ceiling)
+            assert found is not None
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -160,20 +160,20 @@ def test_thousands_of_blocks_in_a_chain_reach_the_largest_live_set() -> None:
     assert arena.total == arena.bound
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_sections_are_the_largest_live_sets(seed: int) -> None:
-    blocks = random_blocks(random.Random(seed), 9)
-    live = [frozenset(n for n, b in enumerate(blocks) if b.begin <= time < b.end) for time in range(20)]
-    largest = {members for members in live if members and not any(members < other for other in live)}
-    found = sections(blocks)
-    assert set(found) == largest
-    assert len(found) == len(largest)
+def test_sections_are_the_largest_live_sets() -> None:
+    for seed in range(50):
+        blocks = random_blocks(random.Random(seed), 9)
+        live = [frozenset(n for n, b in enumerate(blocks) if b.begin <= time < b.end) for time in range(20)]
+        largest = {members for members in live if members and not any(members < other for other in live)}
+        found = sections(blocks)
+        assert set(found) == largest
+        assert len(found) == len(largest)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_blocks_of_different_parts_never_meet(seed: int) -> None:
-    blocks = random_blocks(random.Random(seed), 12, times=30)
-    parts = list(independent_parts(blocks))
-    assert sorted(n for part in parts for n in part) == list(range(12))
-    for one, other in itertools.combinations(parts, 2):
-        assert not any(blocks[a].meets(blocks[b]) for a in one for b in other)
+def test_blocks_of_different_parts_never_meet() -> None:
+    for seed in range(20):
+        blocks = random_blocks(random.Random(seed), 12, times=30)
+        parts = list(independent_parts(blocks))
+        assert sorted(n for part in parts for n in part) == list(range(12))
+        for one, other in itertools.combinations(parts, 2):
+            assert not any(blocks[a].meets(blocks[b]) for a in one for b in other)

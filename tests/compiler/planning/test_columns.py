@@ -21,6 +21,7 @@ from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind, Slice, Upsamp
 from isa.config import MachineConfig, config_from_dict, preset
 from tests.compiler.graphs import Builder, check
 from tests.compiler.planning.bytes_moved import moved
+from tests.tables import in_turn, name_of
 
 NANO = preset("nano")
 TINY = config_from_dict({"base": "nano", "name": "tiny", "fm_depth": 32, "weight_depth": 64, "acc_depth": 8}, origin="test")
@@ -155,8 +156,7 @@ CASES: tuple[Callable[[Builder], list[str]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(("case", "config"), in_turn(CASES, CONFIGS), ids=name_of)
 def test_tiles_compute_the_reference(case: Callable[[Builder], list[str]], config: MachineConfig) -> None:
     b = Builder(CASES.index(case))
     graph = b.graph(*case(b))

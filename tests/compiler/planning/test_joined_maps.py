@@ -19,6 +19,7 @@ from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind
 from isa.config import MachineConfig, preset
 from tests.compiler.graphs import Builder, check
 from tests.compiler.planning.bytes_moved import moved
+from tests.tables import in_turn, name_of
 
 NANO, BASE, ZU2 = (preset(name) for name in ("nano", "base", "zu2"))
 ODD = replace(
@@ -100,8 +101,7 @@ def built(case: Case) -> tuple[XGraph, list[list[Op]]]:
     return graph, [*([b.ops[number]] for number in alone), together]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+@pytest.mark.parametrize(("case", "config"), in_turn(CASES, CONFIGS), ids=name_of)
 def test_joined_is_reference(config: MachineConfig, case: Case) -> None:
     graph, partition = built(case)
     assert make_group(config, graph, partition[-1]).joined

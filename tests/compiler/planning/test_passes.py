@@ -21,6 +21,7 @@ from compiler.xgraph.ops import Concat, EltwiseKind, Op, PoolKind, Slice, Upsamp
 from isa.config import MachineConfig, config_from_dict, preset
 from tests.compiler.graphs import Builder, check
 from tests.compiler.planning.bytes_moved import moved
+from tests.tables import in_turn, name_of
 
 NANO = preset("nano")
 TINY = config_from_dict({"base": "nano", "name": "tiny", "fm_depth": 128, "weight_depth": 64}, origin="test")
@@ -136,8 +137,7 @@ CASES: tuple[Callable[[Builder], list[str]], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("config", [TINY, WIDE, ODD], ids=lambda config: config.name)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(("case", "config"), in_turn(CASES, [TINY, WIDE, ODD]), ids=name_of)
 def test_passes_compute_the_reference(case: Callable[[Builder], list[str]], config: MachineConfig) -> None:
     b = Builder(CASES.index(case))
     outputs = case(b)

@@ -121,6 +121,7 @@ def test_less_memory_costs_more_cycles_along_the_curve() -> None:
     assert cycles == sorted(set(cycles))
 
 
+@pytest.mark.slow
 def test_a_curve_has_points_between_its_ends() -> None:
     """A chain of operations whose maps all differ in size; every point is a program that computes the reference."""
     b = Builder(8)

@@ -31,26 +31,26 @@ def floors_of(sets: OpSets) -> Floors:
     return Evaluator(preset("nano"), sets.graph).floors
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_the_cheapest_partition_of_random_prices_is_found(seed: int) -> None:
-    sets = OpSets(random_graph(seed))
-    rng = random.Random(seed)
-    groups = all_groups(sets, sets.joins)
-    prices = {mask: rng.randint(10, 30) for mask in groups if mask.bit_count() == 1 or rng.random() < 0.8}
-    cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=10**6, guide=[1.0] * len(sets.ops))
-    assert cover.groups is not None
-    assert cover.dropped is None
-    assert sum(prices[group] for group in cover.groups) == cover.value == least(sets, prices)
-    assert sets.in_order(cover.groups) is not None
+def test_the_cheapest_partition_of_random_prices_is_found() -> None:
+    for seed in range(60):
+        sets = OpSets(random_graph(seed))
+        rng = random.Random(seed)
+        groups = all_groups(sets, sets.joins)
+        prices = {mask: rng.randint(10, 30) for mask in groups if mask.bit_count() == 1 or rng.random() < 0.8}
+        cover = cheapest(sets, prices, floors_of(sets), NO_FLOOR, most_states=10**6, guide=[1.0] * len(sets.ops))
+        assert cover.groups is not None
+        assert cover.dropped is None
+        assert sum(prices[group] for group in cover.groups) == cover.value == least(sets, prices)
+        assert sets.in_order(cover.groups) is not None
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_growing_finds_every_legal_group(seed: int) -> None:
-    sets = OpSets(random_graph(seed))
-    for joins in (sets.joins, sets.feeds):
-        grown = grow(sets, joins, 10, 10**6, lambda mask: 0)
-        assert grown.complete
-        assert sorted(grown.groups) == all_groups(sets, joins)
+def test_growing_finds_every_legal_group() -> None:
+    for seed in range(30):
+        sets = OpSets(random_graph(seed))
+        for joins in (sets.joins, sets.feeds):
+            grown = grow(sets, joins, 10, 10**6, lambda mask: 0)
+            assert grown.complete
+            assert sorted(grown.groups) == all_groups(sets, joins)
 
 
 def test_groups_that_would_wait_for_each_other_are_not_chosen_together() -> None:

@@ -6,8 +6,6 @@ import math
 import random
 from collections.abc import Collection
 
-import pytest
-
 from compiler.fusion.legal import Mask
 from compiler.papers.dnnvm.shortest_paths import shortest as shortest_path
 from compiler.planning.objective import DRAM
@@ -26,22 +24,22 @@ def shortest(count: int, edges: dict[tuple[int, int], tuple[int, Mask]], at: int
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_shortest_path_is_that_of_all(seed: int) -> None:
+def test_the_shortest_path_is_that_of_all() -> None:
     """Steps of one are always there; each edge has a name of its own."""
-    rng = random.Random(seed)
-    count = rng.randint(1, 7)
-    edges: dict[tuple[int, int], tuple[int, Mask]] = {}
-    for i in range(count):
-        for j in range(i + 1, count + 1):
-            if j == i + 1 or rng.random() < 0.6:
-                edges[i, j] = rng.randint(1, 12) * (j - i), 100 * i + j
-    cost, steps = shortest_path(count, edges)
-    assert cost == shortest(count, edges)
-    taken = [divmod(step, 100) for step in steps]
-    assert [start for start, _ in taken] == [0, *(end for _, end in taken[:-1])]
-    assert taken[-1][1] == count
-    assert sum(edges[i, j][0] for i, j in taken) == cost
+    for seed in range(30):
+        rng = random.Random(seed)
+        count = rng.randint(1, 7)
+        edges: dict[tuple[int, int], tuple[int, Mask]] = {}
+        for i in range(count):
+            for j in range(i + 1, count + 1):
+                if j == i + 1 or rng.random() < 0.6:
+                    edges[i, j] = rng.randint(1, 12) * (j - i), 100 * i + j
+        cost, steps = shortest_path(count, edges)
+        assert cost == shortest(count, edges)
+        taken = [divmod(step, 100) for step in steps]
+        assert [start for start, _ in taken] == [0, *(end for _, end in taken[:-1])]
+        assert taken[-1][1] == count
+        assert sum(edges[i, j][0] for i, j in taken) == cost
 
 
 class Counted(dict[tuple[int, int], tuple[int, Mask]]):

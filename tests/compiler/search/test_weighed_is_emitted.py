@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,17 @@ def residual(seed: int) -> XGraph:
     return b.graph(b.pool(y, PoolKind.MAX), b.conv(x, 30, (1, 1), (2, 2)))
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("name", STRATEGIES)
+MEASURES = ("neocpu", "cycles")
+"""It has the cycle model time every group it thinks of."""
+
+
+@pytest.mark.parametrize(
+    ("name", "objective"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case == MEASURES else (), id="-".join(case))
+        for case in product(STRATEGIES, OBJECTIVES)
+    ],
+)
 def test_a_partition_is_emitted_as_it_was_weighed(name: str, objective: str) -> None:
     count = 0
     for seed in range(2):

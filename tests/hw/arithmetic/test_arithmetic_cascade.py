@@ -32,11 +32,10 @@ PAIRS = {
     },
     "adders, too": {"ic_p": 4, "oc_p": 6, "px_p": 2, "conv_finish": 3, "fm_banks": 8, "dsp_adders": True},
 }
-QUICK = "pixels, and taps, by turns"
-"""It has a cascade of each kind."""
 
 
-@pytest.mark.parametrize("pairs", [QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in PAIRS if name != QUICK)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pairs", PAIRS)
 def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     config = config_from_dict({"base": "nano", "dsp_packing": True, **PAIRS[pairs]}, origin="test")
     text = verilog(config, dsp48e2=True)

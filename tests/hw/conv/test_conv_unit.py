@@ -11,6 +11,7 @@ from isa.config import MachineConfig, config_from_dict
 from isa.faults import Fault
 from tests.hw.conv.conv_bench import run
 from tests.hw.conv.conv_reference import Memory, conv, random_conv
+from tests.tables import in_turn
 
 SHAPES = {
     "nano": {},
@@ -35,8 +36,7 @@ def config(shape: str) -> MachineConfig:
     return config_from_dict({**small, **SHAPES[shape]}, origin="test")
 
 
-@pytest.mark.parametrize("grant", [1.0, 0.6])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "grant"), in_turn([*SHAPES], [1.0, 0.6]))
 def test_random_instructions(shape: str, grant: float) -> None:
     c = config(shape)
     rng = random.Random(shape)

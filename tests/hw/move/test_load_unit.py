@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
@@ -11,6 +12,7 @@ from isa.instructions import Buffer, Region, Unit
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.move_bench import MoveBench, Words, naive_load, naive_loadp, noise, small
 from tests.hw.move_random import random_load, random_loadp
+from tests.tables import in_turn
 
 NANO = small(4, 64)
 ROWS = {"rows": 2, "pixels": 6, "row_stride": 96, "step": 4, "run": 4, "valid": 24, "d_xs": 1, "d_ys": 8, "fill": -5}
@@ -82,10 +84,9 @@ def test_fill_alone_leaves_the_chunks_of_the_next_load() -> None:
     assert bench.words == naive_load(NANO, bytes(memory), ops[1]) | {1: bytes(4)} | naive_load(NANO, bytes(memory), ops[3])
 
 
-@pytest.mark.parametrize(("stall", "bank_stall"), [(0.0, 0.0), (0.3, 0.4)], ids=["free", "stalled"])
-@pytest.mark.parametrize("axi_bits", [64, 128])
-@pytest.mark.parametrize("ic_p", [4, 5, 16, 24, 32])
-def test_random_loads_back_to_back(ic_p: int, axi_bits: int, stall: float, bank_stall: float) -> None:
+@pytest.mark.parametrize(("ic_p", "how"), in_turn([4, 5, 16, 24, 32], [*product([64, 128], [(0.0, 0.0), (0.3, 0.4)])]))
+def test_random_loads_back_to_back(ic_p: int, how: tuple[int, tuple[float, float]]) -> None:
+    axi_bits, (stall, bank_stall) = how
     config = small(ic_p, axi_bits, oc_p=3)
     chance = random.Random(ic_p + axi_bits)
     ops = [random_load(chance, config) if chance.random() < 0.7 else random_loadp(chance, config) for _ in range(8)]

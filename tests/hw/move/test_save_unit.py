@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
@@ -12,6 +13,7 @@ from isa.instructions import Unit
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.move_bench import MoveBench, Words, naive_save, noise, small
 from tests.hw.move_random import random_saves
+from tests.tables import in_turn
 
 NANO = small(4, 64)
 ROWS = {"rows": 2, "pixels": 6, "row_stride": 96, "step": 4, "run": 4, "s_addr": 3, "s_xs": 1, "s_ys": 8}
@@ -45,10 +47,9 @@ def test_save_writes_the_bytes_of_the_reference(changes: dict[str, int], data_fi
     assert bench.memory.contents == expected
 
 
-@pytest.mark.parametrize(("stall", "bank_stall"), [(0.0, 0.0), (0.3, 0.4)], ids=["free", "stalled"])
-@pytest.mark.parametrize("axi_bits", [64, 128])
-@pytest.mark.parametrize("ic_p", [4, 5, 16, 24, 32])
-def test_random_saves_back_to_back(ic_p: int, axi_bits: int, stall: float, bank_stall: float) -> None:
+@pytest.mark.parametrize(("ic_p", "how"), in_turn([4, 5, 16, 24, 32], [*product([64, 128], [(0.0, 0.0), (0.3, 0.4)])]))
+def test_random_saves_back_to_back(ic_p: int, how: tuple[int, tuple[float, float]]) -> None:
+    axi_bits, (stall, bank_stall) = how
     config = small(ic_p, axi_bits)
     ops = random_saves(random.Random(ic_p + axi_bits), config, 4)
     words = feature_map(config)

@@ -26,6 +26,7 @@ from tests.hw.pool.pool_reference import (
     small_config,
     taps_of,
 )
+from tests.tables import in_turn
 
 SHAPES = {
     "one pixel": small_config(4, 1),
@@ -62,8 +63,7 @@ def check(machine: Machine, program: list[Fields], **how: float) -> Run:
     return run
 
 
-@pytest.mark.parametrize("mode", list(PoolMode))
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "mode"), in_turn([*SHAPES], [*PoolMode]))
 def test_padded_window_over_two_vectors(mode: PoolMode, shape: str) -> None:
     machine = random_machine(SHAPES[shape], random.Random(1))
     f = plain_pool(mode, pad_t=1, pad_l=1, i_off=(1 << 24) - 6, o_h=6, o_w=6, o_ys=6, o_cs=36, vectors=2, pad_value=-9)
@@ -76,14 +76,14 @@ def test_average_by_count_chooses_the_parameter_word() -> None:
     check(machine, [plain_pool(PoolMode.AVERAGE, by_count=1, vectors=2, pad_value=50, **{**padded, "o_cs": 49})])
 
 
-@pytest.mark.parametrize("byte", [-128, 127])
 @pytest.mark.parametrize(
-    ("mode", "rows", "columns", "taps_depth", "config"),
+    ("mode", "rows", "columns", "taps_depth", "config", "byte"),
     [
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4)),
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4, packed=True)),
-        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=2, packed=True, clock=2)),
-        (PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4)),
+        *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4), byte) for byte in (-128, 127)),
+        *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4, packed=True), byte) for byte in (-128, 127)),
+        (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=2, packed=True, clock=2), -128),
+        (PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), -128),
+        pytest.param(PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), 127, marks=pytest.mark.slow),
     ],
 )
 def test_the_greatest_sum_that_a_window_can_have(
@@ -114,7 +114,7 @@ def test_activations() -> None:
     check(machine, [plain_pool(PoolMode.DEPTHWISE, o_addr=256 + 16 * n, **kind) for n, kind in enumerate(kinds)])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_random_programs_on_a_machine_that_stalls(shape: str, seed: int) -> None:
     rng = random.Random(f"{shape} {seed}")

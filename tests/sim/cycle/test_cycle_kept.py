@@ -50,22 +50,22 @@ def test_a_dispatcher_that_waits_need_not_be_asked(monkeypatch: pytest.MonkeyPat
     assert found == [CycleModel(NANO, native=False).run(whole(ops)) for ops in every]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_windows_that_are_alike_read_the_same(seed: int) -> None:
+def test_windows_that_are_alike_read_the_same() -> None:
     """Against the masks of the window as it is: rows that begin elsewhere, and maps that go on or end within reach."""
-    rng = random.Random(seed)
-    pitch = rng.randint(5, 12)
-    most = (6, 3, 2, 9)
-    out, kernel, step, given = ([rng.randint(1, end) for _ in range(2)] for end in most)
-    pads = rng.randint(0, 2), rng.randint(0, 2)
-    rows = pitch * rng.randint(0, 3), pitch, pitch, rng.choice([0, 0, 4 * pitch])
-    taps = Taps(*[rng.choice([1, 2, 4]), *out, 1, 1, *kernel, *step, *given, *pads, *rows])
-    like, moved = taps.alike()
-    walk = WindowWalk(Banks.of(preset("base")), taps, 100, 2, 50, 2, 1, 7, 3)
-    assert np.array_equal(walk.masks(), replace(walk, taps=like, base=walk.base + moved).masks())
-    further = taps._replace(i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
-    assert further.alike() == (like, moved)
-    assert taps.alike(several=True) == (taps, 0)
+    for seed in range(40):
+        rng = random.Random(seed)
+        pitch = rng.randint(5, 12)
+        most = (6, 3, 2, 9)
+        out, kernel, step, given = ([rng.randint(1, end) for _ in range(2)] for end in most)
+        pads = rng.randint(0, 2), rng.randint(0, 2)
+        rows = pitch * rng.randint(0, 3), pitch, pitch, rng.choice([0, 0, 4 * pitch])
+        taps = Taps(*[rng.choice([1, 2, 4]), *out, 1, 1, *kernel, *step, *given, *pads, *rows])
+        like, moved = taps.alike()
+        walk = WindowWalk(Banks.of(preset("base")), taps, 100, 2, 50, 2, 1, 7, 3)
+        assert np.array_equal(walk.masks(), replace(walk, taps=like, base=walk.base + moved).masks())
+        further = taps._replace(i_h=like.i_h + 5) if like.i_h < taps.i_h else taps
+        assert further.alike() == (like, moved)
+        assert taps.alike(several=True) == (taps, 0)
 
 
 @pytest.mark.parametrize("make", [conv, pool])

@@ -19,11 +19,12 @@ AXI3 = replace(NANO, name="axi3", axi_burst_beats=16, axi_reads=1)
 LONG = replace(NANO, name="long", axi_burst_beats=256, axi_reads=3)
 
 
-@pytest.fixture(scope="module", params=[AXI3, pytest.param(LONG, marks=pytest.mark.slow)], ids=lambda config: config.name)
+@pytest.fixture(scope="module", params=[AXI3, LONG], ids=lambda config: config.name)
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     return RtlMachine(request.param, check=True, brief=True)
 
 
+@pytest.mark.slow
 def test_random_programs_keep_to_it(machine: RtlMachine) -> None:
     engine = rtl(machine, stalls=True)
     for seed in range(12):
@@ -31,6 +32,7 @@ def test_random_programs_keep_to_it(machine: RtlMachine) -> None:
         assert wrong_on_rtl(program, engine(program)) is None, seed
 
 
+@pytest.mark.slow
 def test_the_cycle_model_knows(machine: RtlMachine) -> None:
     words = whole([load(), loadp(count=500), load(rows=8), save(rows=8), loadp(count=100)], machine.config)
     expected = machine.run(words, np.zeros(1 << 20, np.uint8), {})

@@ -68,7 +68,7 @@ def delivered() -> RtlMachine:
     return RtlMachine(NANO, verilog="\n".join(sources), garbage=True, brief=True)
 
 
-@pytest.fixture(params=["delivered", pytest.param("wide", marks=pytest.mark.slow)])
+@pytest.fixture(params=["delivered", "wide"])
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     if request.param == "wide":
         return RtlMachine(WIDE, garbage=True, brief=True)
@@ -76,6 +76,7 @@ def machine(request: pytest.FixtureRequest) -> RtlMachine:
     return found
 
 
+@pytest.mark.slow
 def test_random_programs_find_no_difference(machine: RtlMachine) -> None:
     engine = rtl(machine, stalls=True)
     for seed in range(40):
@@ -83,6 +84,7 @@ def test_random_programs_find_no_difference(machine: RtlMachine) -> None:
         assert wrong_on_rtl(program, engine(program)) is None, seed
 
 
+@pytest.mark.slow
 def test_a_word_that_was_never_written_is_anything(delivered: RtlMachine) -> None:
     """So that the test above would see a machine that relies on cleared memories."""
     machine = delivered

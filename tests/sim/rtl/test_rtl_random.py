@@ -11,9 +11,12 @@ from sim.random.fuzz import run_fuzz
 from tests.tools import needs
 
 SLICES = 6
+QUICK = 2
 
 
-@pytest.mark.parametrize("part", range(SLICES))
+@pytest.mark.parametrize(
+    "part", [part if part < QUICK else pytest.param(part, marks=pytest.mark.slow) for part in range(SLICES)]
+)
 def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
     report = run_fuzz(preset("nano"), part * 50, 300 // SLICES, directory=tmp_path)
     assert report.ok, report.failures
