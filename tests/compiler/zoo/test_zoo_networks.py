@@ -53,8 +53,8 @@ REDUCED: dict[str, tuple[dict[str, Any], Shapes]] = {
 }
 
 SISTERS = (
-    "amoebanet_a", "darts", "hrnet_w18_small", "hrnet_w32", "nasnet_a", "nasnet_a_large", "randwire1", "randwire2", "resnet50_v1",
-    "resnet152", "resnet152_v1", "vgg16_convolutions", "vgg19", "vgg19_convolutions",
+    "amoebanet_a", "darts", "hrnet_w18_small", "hrnet_w32", "nasnet_a", "nasnet_a_large", "randwire1", "randwire2",
+    "resnet50_v1", "resnet152", "resnet152_v1", "vgg16_convolutions", "vgg19", "vgg19_convolutions",
 )  # fmt: skip
 """Of the same parts as another one, which is quick."""
 

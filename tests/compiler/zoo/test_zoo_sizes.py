@@ -55,7 +55,9 @@ def _zero_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments, "weights", lambda rng, shape, *others: np.zeros(shape, np.float32))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SISTERS else name for name in PUBLISHED])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SISTERS else name for name in PUBLISHED]
+)
 def test_sizes_are_the_published_ones(name: str) -> None:
     giga, mega = PUBLISHED[name]
     model = networks()[name]()
