@@ -1,7 +1,7 @@
 """The driver on the generated Verilog: every output bit is the functional simulator's, and nothing that stops it stays.
 
-Processor and machine see DRAM through a cache that only the driver's own maintenance keeps right (``c/harness.c``). All of it is
-slow, for the simulator is one that no other test runs; the driver on a mock of the registers is quick.
+Processor and machine see DRAM through a cache that only the driver's own maintenance keeps right (``c/harness.c``). All of
+it is slow, for no other test runs this simulator; the driver on a mock of the registers is quick.
 """
 
 from __future__ import annotations
