@@ -19,5 +19,5 @@ def in_turn(rows: Sequence[Any], columns: Sequence[Any]) -> list[Any]:
 
 
 def name_of(value: Any) -> str:
-    """The name of a function or of a machine, as the name of its case."""
-    return str(getattr(value, "__name__", None) or value.name)
+    """The name of a function or of a machine, as the name of its case; of a text, itself."""
+    return value if isinstance(value, str) else str(getattr(value, "__name__", None) or value.name)

@@ -125,12 +125,16 @@ def console_blocks(page: Path) -> Iterator[str]:
     yield from re.findall(r"^```console\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-BLOCKS = [(page, block) for page in PAGES for block in console_blocks(page)]
+BLOCKS = [
+    pytest.param(page, block, marks=pytest.mark.slow if page.parts[0] == "examples" else ())
+    for page in PAGES for block in console_blocks(page)
+]  # fmt: skip
+"""Those of ``examples`` take seconds each."""
 ONE_COMMAND = re.compile(r"tilewright (?P<words>[^|>;&$`]*?)(?P<rest> [|>].*)?")
 """``tilewright`` with its words, and where its output goes."""
 
 
-@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page}-{number}" for number, (page, _) in enumerate(BLOCKS)])
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{block.values[0]}-{number}" for number, block in enumerate(BLOCKS)])
 def test_commands_of_the_documentation_do_what_it_says(
     page: Path, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

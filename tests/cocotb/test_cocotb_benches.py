@@ -21,8 +21,8 @@ SMALL = replace(NANO, name="small", build_pool=False, build_misc=False, ic_p=3, 
 BY_NAME = {bench.name: bench for bench in BENCHES}
 
 
-QUICK = ("axi4-protocol", "axi4-lite", "axi4-lite-program", "tokens", "error-responses", "watchdog", "programs")
-"""The rest is left to the whole suite."""
+QUICK = ("axi4-protocol", "tokens", "error-responses", "watchdog", "programs")
+"""The rest is left to the whole suite; those of AXI4-Lite have a simulator of their own."""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The driver on the generated Verilog: every output bit is the functional simulator's, and nothing that stops it stays.
 
-Processor and machine see DRAM through a cache that only the driver's own maintenance keeps right (``c/harness.c``).
+Processor and machine see DRAM through a cache that only the driver's own maintenance keeps right (``c/harness.c``). All of
+it is slow, for no other test runs this simulator; the driver on a mock of the registers is quick.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def same(
     assert (folder / "outputs").read_bytes() == expected(program, feeds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("flat", [False, True], ids=["file", "flat"])
 def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path) -> None:
@@ -88,16 +90,8 @@ def test_digits(way: str, flat: bool, programs: dict[str, Path], tmp_path: Path)
     same(programs["infer"], tmp_path, digits(), feeds, way, *stalls, flat=flat)
 
 
-LONGEST = ("resnet8", "vww_mobilenet")
-
-
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        pytest.param(*case, marks=pytest.mark.slow if case[0] in LONGEST else ())
-        for case in zip(LIGHT, itertools.cycle(WAYS), strict=False)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "way"), list(zip(LIGHT, itertools.cycle(WAYS), strict=False)))
 def test_light_network(name: str, way: str, programs: dict[str, Path], tmp_path: Path) -> None:
     """Those that every suite runs on the RTL of the smallest machine; what parts on the processor are given is compared too."""
     program = compiled(LIGHT[name](), "nano").program
@@ -106,6 +100,7 @@ def test_light_network(name: str, way: str, programs: dict[str, Path], tmp_path:
     same(programs["infer"], tmp_path, program, feeds, way, tmp_path / "parts", flat=way == "place")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["irq", "double", "place"])
 def test_a_part_on_the_processor(way: str, programs: dict[str, Path], tmp_path: Path) -> None:
     """Two machine steps; between them sums in float, which the caller's function computes."""
@@ -117,6 +112,7 @@ def test_a_part_on_the_processor(way: str, programs: dict[str, Path], tmp_path: 
     same(programs["infer"], tmp_path, program, feeds, way, "a_quantized", "b_quantized", flat=way == "place")
 
 
+@pytest.mark.slow
 def test_whatever_stops_it_the_next_run_is_right(programs: dict[str, Path], tmp_path: Path) -> None:
     """Every fault with its instruction, aborts and resets at random cycles, time-outs, starts out of turn, addresses between
     beats, another configuration."""

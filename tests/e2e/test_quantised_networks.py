@@ -24,7 +24,10 @@ WAYS = [("mobilenet_v2", *ways) for ways in product(ACTIVATIONS, WEIGHTS, FORMS)
 WAYS += [("squeezenet", activations, "per channel", "QDQ") for activations in ACTIVATIONS]
 
 
-@pytest.mark.parametrize(("name", "activations", "weights", "form"), WAYS)
+@pytest.mark.parametrize(
+    ("name", "activations", "weights", "form"),
+    [pytest.param(*way, marks=() if way[-1] == "QDQ" else pytest.mark.slow) for way in WAYS],
+)
 def test_a_network_quantised_by_onnxruntime_is_its_integer_kernels(
     name: str, activations: str, weights: str, form: str
 ) -> None:

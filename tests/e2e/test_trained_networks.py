@@ -22,7 +22,7 @@ FLOAT = ("kws_dscnn_float.onnx", "mnist_float.onnx", "resnet8_float.onnx", "vww_
 
 
 @pytest.mark.parametrize("name", QUANTISED)
-@pytest.mark.parametrize("strategy", ["naive", "best"])
+@pytest.mark.parametrize("strategy", [pytest.param("naive", marks=pytest.mark.slow), "best"])
 def test_quantised_network_is_onnxruntime_in_every_bit(name: str, strategy: str) -> None:
     assert differing(compiled(trained(name), strategy=strategy).program) == 0
 

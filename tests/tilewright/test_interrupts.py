@@ -123,7 +123,10 @@ def test_functional_simulation(number: signal.Signals, given: Path, tmp_path: Pa
     interrupted(tmp_path, number, arguments, after=1.0)
 
 
-@pytest.mark.parametrize(("command", "number"), [("run", signal.SIGINT), ("run", signal.SIGTERM), ("trace", signal.SIGINT)])
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("run", signal.SIGINT), ("run", signal.SIGTERM), pytest.param("trace", signal.SIGINT, marks=pytest.mark.slow)],
+)
 def test_rtl_simulation(command: str, number: signal.Signals, given: Path, tmp_path: Path) -> None:
     arguments = [command, str(given / "long.elf"), "--engine", "rtl", "--input", str(given / "no.npz"), "-o", "out"]
     interrupted(tmp_path, number, arguments, when=simulation, after=0.3)
@@ -138,7 +141,12 @@ def test_many_short_simulations_at_any_moment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "number"), [("yosys", signal.SIGINT), ("verilator_bin", signal.SIGTERM), ("-MMD", signal.SIGINT)]
+    ("stage", "number"),
+    [
+        ("yosys", signal.SIGINT),
+        pytest.param("verilator_bin", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("-MMD", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_build_of_a_simulator(stage: str, number: signal.Signals, given: Path, tmp_path: Path) -> None:
     """In a cache of its own: the netlist, the C++, its compilation by any compiler. The next build finds no half of it."""

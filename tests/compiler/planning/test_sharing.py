@@ -130,7 +130,7 @@ def shared(config: MachineConfig, graph: XGraph) -> Plan | None:
         return None
 
 
-@pytest.mark.parametrize("first", range(0, 30, 10))
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (10, 20))])
 def test_tall_maps_share(first: int) -> None:
     found = 0
     for seed in range(first, first + 10):

@@ -49,7 +49,7 @@ def narrowing() -> XGraph:
     return b.graph(b.conv(x, 4, stride=(2, 2)))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 12))])
 def test_random_graphs_keep_to_their_limits(seed: int) -> None:
     graph = random_graph(seed)
     evaluator = Evaluator(CONFIG, graph)

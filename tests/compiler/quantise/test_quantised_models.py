@@ -27,6 +27,7 @@ from tests.compiler.frontend.movement_cases import MOVES, RESIZES
 from tests.compiler.frontend.operator_case import Case, proto_of
 from tests.compiler.frontend.pointwise_cases import POINTWISE
 from tests.compiler.frontend.quantised_models import model, node, weights
+from tests.tables import in_turn, name_of
 
 UNSTEADY = {"two tensors divided"}
 """A divisor that is next to nothing takes a step anywhere."""
@@ -46,8 +47,7 @@ def numbers(found: Quantised) -> dict[str, NDArray[Any]]:
     return dict(found.model.constants)
 
 
-@pytest.mark.parametrize("scheme", MOST_ERROR)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "scheme"), in_turn(CASES, [*MOST_ERROR]), ids=name_of)
 def test_a_quantised_operator_is_near_the_float_one(case: Case, scheme: str) -> None:
     """Calibrated with the input itself. What is not for the CPU has weights of eight bits."""
     before = read(proto_of(case))

@@ -52,12 +52,19 @@ REDUCED: dict[str, tuple[dict[str, Any], Shapes]] = {
     "yolov3_tiny": ({"size": 64}, {"coarse": (1, 255, 2, 2), "fine": (1, 255, 4, 4)}),
 }
 
+SISTERS = (
+    "amoebanet_a", "darts", "hrnet_w18_small", "hrnet_w32", "nasnet_a", "nasnet_a_large", "randwire1", "randwire2",
+    "resnet50_v1", "resnet152", "resnet152_v1", "vgg16_convolutions", "vgg19", "vgg19_convolutions",
+)  # fmt: skip
+"""Of the same parts as another one, which is quick."""
+
 
 def test_every_network_is_tested() -> None:
     assert set(REDUCED) == set(networks())
+    assert set(SISTERS) < set(REDUCED)
 
 
-@pytest.mark.parametrize("name", REDUCED)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SISTERS else name for name in REDUCED])
 def test_network_runs_at_a_reduced_size(name: str) -> None:
     arguments, shapes = REDUCED[name]
     model = networks()[name](**arguments)

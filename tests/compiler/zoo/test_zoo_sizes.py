@@ -13,6 +13,7 @@ from compiler.zoo import moments
 from compiler.zoo.macs import multiply_accumulates
 from compiler.zoo.networks import networks
 from compiler.zoo.unet import unet
+from tests.compiler.zoo.test_zoo_networks import SISTERS
 
 PUBLISHED = {
     "alexnet": (0.714, 61.1),
@@ -54,7 +55,9 @@ def _zero_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moments, "weights", lambda rng, shape, *others: np.zeros(shape, np.float32))
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SISTERS else name for name in PUBLISHED]
+)
 def test_sizes_are_the_published_ones(name: str) -> None:
     giga, mega = PUBLISHED[name]
     model = networks()[name]()

@@ -136,6 +136,7 @@ def test_the_watchdog_names_the_instruction_that_finds_no_room_for_its_token() -
     assert outcome(bench, assemble(NANO, *body), watchdog=60) == (Status.ERROR, Fault.WATCHDOG, pcs(*body)[TOKEN_MAX])
 
 
+@pytest.mark.slow
 def test_a_giver_that_runs_ahead_waits_for_room_and_no_token_is_lost() -> None:
     """CONV takes its time while LOAD gives: more than the counter holds, but never in program order."""
     first = [op("LOADP", signal=[Unit.CONV]) for _ in range(TOKEN_MAX)]

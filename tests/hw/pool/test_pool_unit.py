@@ -82,8 +82,10 @@ def test_average_by_count_chooses_the_parameter_word() -> None:
         *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4), byte) for byte in (-128, 127)),
         *((PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=4, packed=True), byte) for byte in (-128, 127)),
         (PoolMode.DEPTHWISE, 16, 32, 512, small_config(2, 1, taps=2, packed=True, clock=2), -128),
-        (PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), -128),
-        pytest.param(PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), 127, marks=pytest.mark.slow),
+        *(
+            pytest.param(PoolMode.AVERAGE, 255, 255, 60, small_config(2, 1, taps=4), byte, marks=pytest.mark.slow)
+            for byte in (-128, 127)
+        ),
     ],
 )
 def test_the_greatest_sum_that_a_window_can_have(

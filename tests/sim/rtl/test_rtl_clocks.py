@@ -38,13 +38,8 @@ def test_only_a_doubled_array_has_a_second_clock() -> None:
         assert files[f"{MODULE}.lpf"].count('PORT "clk2x"') == found
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("verilator", marks=pytest.mark.slow), pytest.param("garbage", marks=pytest.mark.slow),
-        pytest.param("icarus", marks=needs("iverilog")),
-    ],
-)  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["verilator", "garbage", pytest.param("icarus", marks=needs("iverilog"))])
 def test_random_programs_run_as_they_do_on_one_clock(kind: str) -> None:
     """Programs are those of the machine with one clock: they need no other."""
     c = config(2)
