@@ -1,4 +1,4 @@
-"""Seconds of a compilation by the number of nodes: ``python -m bench.large_models [--strategy S] [--effort E] [count ...]``.
+"""Seconds of a compilation by the number of nodes: ``python -m bench.large_models [--form F] [--strategy S] [count ...]``.
 
 Convolutions in a row, side by side, and each an output of the model; small ones on ``nano``. Seconds are those of one core,
 whatever else the machine does. Near linear means that seconds per thousand nodes stay what they are.
@@ -49,12 +49,15 @@ def many_outputs(count: int) -> onnx.ModelProto:
     return _model([helper.make_node("Conv", ["x", "w"], [name], name) for name in names], names)
 
 
-FORMS: tuple[Callable[[int], onnx.ModelProto], ...] = (in_a_row, side_by_side, many_outputs)
+FORMS: dict[str, Callable[[int], onnx.ModelProto]] = {
+    "in a row": in_a_row, "side by side": side_by_side, "many outputs": many_outputs,
+}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
     parser = command("large_models", __doc__)
     parser.add_argument("counts", nargs="*", type=int, default=COUNTS)
+    parser.add_argument("--form", choices=FORMS, help="else all")
     parser.add_argument("--strategy", default="best")
     parser.add_argument("--effort", default="quick")
     chosen = parser.parse_args(arguments)
@@ -62,19 +65,18 @@ def main(arguments: list[str]) -> int:
     os.environ["TILEWRIGHT_CORES"] = "1"
     print(" | ".join(COLUMNS))
     for count in chosen.counts:
-        for form in FORMS:
+        for form in [chosen.form] if chosen.form else FORMS:
             since = time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 found = compile_model(
-                    form(count), "nano", strategy=chosen.strategy, effort=chosen.effort, calibration=calibration, cache=False
+                    FORMS[form](count), "nano", strategy=chosen.strategy, effort=chosen.effort, calibration=calibration,
+                    cache=False,
                 )  # fmt: skip
             seconds = time.process_time() - since
             words = len(found.program.words)
-            row = [
-                form.__name__.replace("_", " "), str(count), chosen.strategy, chosen.effort, f"{seconds:.1f}",
-                f"{1000 * seconds / count:.1f}", str(words),
-            ]  # fmt: skip
+            per_thousand = f"{1000 * seconds / count:.1f}"
+            row = [form, str(count), chosen.strategy, chosen.effort, f"{seconds:.1f}", per_thousand, str(words)]
             print(" | ".join(row), flush=True)
             put_row(TITLE, COLUMNS, row, 4, COMPILATION)
     return 0

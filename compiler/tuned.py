@@ -33,8 +33,8 @@ THINNED = 1.25
 # Groups that are planned, and partitions of them (compiler/search).
 
 MOST_SEARCHED = 2_500
-"""Operations of a graph that is searched. What the search takes grows with the third power of them. A larger graph gets the
-groups of ``greedy``, which takes as long as to emit them."""
+"""Operations of a graph that is searched; a search takes time about in proportion to them. A larger graph gets the groups of
+``greedy``, which takes as long as to emit them."""
 CROWD = 16
 """Operations that read one map, beyond which only neighbours among them form groups: all subsets are too many, and alike."""
 MOST_PROMISING_OPS = 16

@@ -67,7 +67,10 @@ except BaseException as error:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, None])
 def test_what_comes_while_an_object_is_deleted_comes_again(number: signal.Signals | None) -> None:
     program = DEAF.replace("SECONDS", "0.1" if number is None else "None").replace("NUMBER", str(number and int(number)))
-    ran = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     assert (ran.stdout, ran.stderr) == ("TilewrightError\n" if number is None else "KeyboardInterrupt\n", "")
 
 
