@@ -35,3 +35,13 @@ def test_what_reads_the_layout_as_it_is_gives_way_to_nothing() -> None:
     found = imported(model(nodes, (1, 3, 6, 5), {"w": weights(4, 3, 3, 3)}), "free")
     assert found.model is not None
     assert not in_the_way(found.model, found.reasons)
+
+
+def test_any_order_before_a_layer_on_planes() -> None:
+    """A tensor of the CPU's lies as the convolution behind the transposition reads it."""
+    nodes = [
+        node("Softmax", "x", "s", axis=1), node("Transpose", "s", "t", perm=[0, 2, 1, 3]), node("Conv", "t w")
+    ]  # fmt: skip
+    found = imported(model(nodes, (1, ROWS, WIDE, 1), {"w": weights(8, WIDE, 5, 1)}), "free")
+    assert "Conv_y" not in found.reasons
+    check_exact(found)
