@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -131,6 +132,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--limit", type=float, default=600, help="seconds for a model")
     parser.add_argument("--only", default="", help="models whose path has this in it")
     parser.add_argument("--page", action="store_true", help="rows go into docs/results/trained.md")
+    parser.add_argument("--new", action="store_true", help="models that have no row there")
     parser.add_argument("--one", type=Path, help="measure this model here, and print its cells")
     chosen = parser.parse_args(arguments)
     if chosen.one is not None:
@@ -140,10 +142,14 @@ def main(arguments: list[str]) -> None:
             raise SystemExit(f"refused: {error}") from None
         return
     print(" | ".join(COLUMNS))
-    for package, path in models(chosen.folders):
-        if chosen.only not in str(path):
+    found = [*models(chosen.folders)]
+    alike = Counter((package, path.name) for package, path in found)
+    for package, path in found:
+        name = path.name if alike[package, path.name] == 1 else "/".join(path.parts[path.parts.index(package) + 1 :][-3:])
+        known = chosen.new and f"| {package} | {name} |" in PAGE.read_text()
+        if chosen.only not in str(path) or known:
             continue
-        row = [package, path.name, *row_of(path, chosen.scheme, chosen.limit)]
+        row = [package, name, *row_of(path, chosen.scheme, chosen.limit)]
         print(" | ".join(row), flush=True)
         if chosen.page:
             put_row(TITLE, COLUMNS, row, 2, PAGE)

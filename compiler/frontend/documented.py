@@ -7,6 +7,7 @@ import re
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
+from compiler.frontend.in_the_way import IN_THE_WAY
 from compiler.frontend.partition import MOVED_FOR_CPU, OPERANDS_ON_CPU, READ_ON_CPU, UNQUANTISED_FOR_CPU
 from compiler.frontend.pipeline import NOT_FOLLOWED, WOULD_ABORT
 
@@ -16,6 +17,7 @@ NEIGHBOURS = {
     MOVED_FOR_CPU: "it changes no number, and is not worth a way to the machine and back",
     UNQUANTISED_FOR_CPU: "a float result stays where it is made; quantise it",
     "its result is an output of the model and is not quantised": "add QuantizeLinear, or leave it so",
+    IN_THE_WAY: "the layer behind it is worth more; order the dimensions alike on both sides of it",
     WOULD_ABORT: "a mistake of onnxruntime; export the model without control flow",
     NOT_FOLLOWED: "its ties are rounded as float32 noise has it; `--inexact` puts it on the machine, a step off here and there",
 }

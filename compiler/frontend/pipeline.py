@@ -19,6 +19,7 @@ from compiler.frontend.heads import with_parts_sliced_first
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
+from compiler.frontend.in_the_way import IN_THE_WAY, in_the_way, products
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.long_kernels import with_long_kernels_in_rows
@@ -148,6 +149,9 @@ def _import(
     )  # fmt: skip
     if has_inner_graphs(model.nodes) and not all(survives(part) for part in _for_the_host(found)):
         found = _on_the_host(float_model or model)
+    for names in in_the_way(found.model or model, found.reasons):
+        other = without(found, dict.fromkeys(names, IN_THE_WAY))
+        found = other if products(other.graph) > products(found.graph) else found
     while unfollowed := _unfollowed(found, choices.follow):
         found = without(found, {found.origins[name]: f"{NOT_FOLLOWED}: {found.inexact[name]}" for name in unfollowed})
     _warn_of_idle([name for name, reason in told.items() if reason == AS_ASKED and name not in found.reasons])

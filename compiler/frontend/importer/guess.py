@@ -13,6 +13,7 @@ _PASS_ON = {
 }  # fmt: skip
 _LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
 _DENSE = {"Gemm", "QGemm", "MatMul", "QLinearMatMul"}
+_PLANES = {"Conv", "ConvTranspose", "QLinearConv"}
 _REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax"}
 _TO_SECOND = {4: (0, 3, 1, 2), 3: (0, 2, 1)}
 
@@ -38,12 +39,25 @@ def guess_letters(
             elif rank == 2 and node.op_type in _DENSE:
                 return "WC"
             elif node.op_type == "Transpose":
-                return last if node.integers("perm", ()) == _TO_SECOND.get(rank) else second
+                perm = node.integers("perm", ())
+                return last if perm == _TO_SECOND.get(rank) else _before_planes(consumers, node, perm) or second
             elif node.op_type in _LAST or (rank > 2 and _over_last(node, rank, constants or {})):
                 return last
             else:
                 return second
     return second
+
+
+def _before_planes(consumers: Mapping[str, Sequence[Node]], node: Node, perm: Sequence[int]) -> str:
+    """The letters of what a Transpose reads, if channels stand second behind it for a layer on planes; else none."""
+    letters = letters_for(len(perm)) or ""
+    readers = [*consumers.get(node.output, ())]
+    for reader in readers:
+        if reader.op_type in _PASS_ON:
+            readers += (each for name in reader.outputs for each in consumers.get(name, ()) if each not in readers)
+    if perm[:1] != (0,) or not any(reader.op_type in _PLANES for reader in readers):
+        return ""
+    return "".join(letters[perm.index(place)] for place in range(len(perm)))
 
 
 def _over_last(node: Node, rank: int, constants: Mapping[str, Array]) -> bool:
