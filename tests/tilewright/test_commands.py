@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from hw.delivery.style import Style
-from isa.config import MachineConfig, preset
+from isa.config import MachineConfig, load_config, preset
 from sim.campaign.run import How
 from sim.proof.engine import Verdict
 from sim.proof.proofs import PROOFS
@@ -25,6 +25,8 @@ from sim.synthesis.size import Size
 from sim.synthesis.targets import TARGETS, Target
 from sim.synthesis.timing import Point
 from tilewright.cli import main
+
+DEMO = Path(__file__).parents[2] / "demo"
 
 NANO = preset("nano")
 CAMPAIGN = ("--workers", "3", "--scheduler", "tcp://here:1", "--record", "kept.jsonl", "--resume")
@@ -261,6 +263,28 @@ def test_size_is_estimated_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["estimate"].keys() >= {"LUT", "FF", "DSP", "BRAM"}
     assert main(["size", "--config", "base", "--estimate", "--target", "xc7"]) == 2
     assert "family xc7: no machine of it was measured" in capsys.readouterr().err
+
+
+def test_machines_are_suggested_for_a_chip_and_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted, model = tmp_path / "mine.toml", str(DEMO / "digits.onnx")
+    assert main(["config", "suggest", "--chip", "XCK26", "--model", model, "-o", str(wanted), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["suggestions"]
+    cycles = [one["estimated_cycles"] for one in found]
+    assert cycles == sorted(cycles)
+    assert load_config(str(wanted)).name == found[0]["name"]
+    chip = tmp_path / "chip.toml"
+    chip.write_text('[chip]\nname = "OWN"\nfamily = "xcup"\nLUT = 60000\nFF = 120000\nDSP = 300\nBRAM = 200\n')
+    assert main(["config", "suggest", "--chip", str(chip)]) == 0
+    assert "MAC/cycle" in capsys.readouterr().out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("chip", "told"),
+    [("XC2064", "'XC2064' is unknown; known are"), ("", "a chip is named by a word"), ("none.toml", "cannot be read: ")],
+)
+def test_a_chip_that_is_none_is_refused(chip: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "suggest", "--chip", chip]) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

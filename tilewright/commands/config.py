@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import click
 
-from isa.chips import chip_of
+from isa.chips import SPARE, chip_of
 from isa.config import PRESETS, MachineConfig
 from isa.estimate import beyond_chip, estimate
+from isa.suggest import suggestions
 from tilewright.names import SuggestingGroup
-from tilewright.options import ConfigOption, json_option, print_json
+from tilewright.options import ConfigOption, check_output, json_option, print_json, write_files
 from tilewright.printing import say
+
+SPARE_PERCENT = round(100 * SPARE)
+MOST = 5
+"""Machines that are suggested."""
 
 
 @click.group(cls=SuggestingGroup)
@@ -67,6 +73,43 @@ def show(config: MachineConfig, as_json: bool) -> None:
     if beyond := beyond_chip(config):
         say(f"# {beyond}")
     click.echo(config.to_toml(), nl=False)
+
+
+@command.command()
+@click.option("--chip", metavar="NAME", required=True, help="A chip that is known, or a TOML file with a table [chip].")
+@click.option("--model", type=click.Path(path_type=Path), help="Model whose time decides.")
+@click.option("--spare", type=click.IntRange(0, 90), default=SPARE_PERCENT, show_default=True, help="Percent of LUTs to leave.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="TOML file for the first machine of the list.")
+@json_option()
+def suggest(chip: str, model: Path | None, spare: int, output: Path | None, as_json: bool) -> None:
+    """Name machines that fit a chip: the largest first, or, with --model, the fastest.
+
+    Sizes are estimates, each with the error that was met; `tilewright size` synthesises. Calibrates with noise.
+
+    \b
+    Examples:
+      tilewright config suggest --chip XCZU3EG
+      tilewright config suggest --chip XCK26 --model model.onnx -o mine.toml
+    """
+    from tilewright.suggested import described_chip, timed
+
+    if output:
+        check_output(output, model)
+    found = suggestions(described_chip(chip), spare / 100)[:MOST]
+    rows = timed(model, found) if model else [(one, None) for one in found]
+    best = rows[0][0].config
+    if as_json:
+        print_json({"chip": chip, "suggestions": [
+            {**_summary(one.config), "estimated_cycles": time and time[0], "ms": time and time[1]} for one, time in rows
+        ]})  # fmt: skip
+    else:
+        for one, time in rows:
+            machine = one.config
+            sizes = ", ".join(f"{size.number:,.0f} {size.kind} (within {size.error:.0%})" for size in one.sizes)
+            took = "" if time is None else f"{time[0]:>12,} cycles"
+            say(f"{machine.name:16}{machine.macs_per_cycle:6} MAC/cycle{machine.on_chip_bytes // 1024:6} KiB{took}  {sizes}")
+    if output:
+        write_files([(output, best.to_toml().encode())])
 
 
 def _chip(config: MachineConfig) -> str:

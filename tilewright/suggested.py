@@ -1,0 +1,44 @@
+"""What a model takes on the machines that fit a chip."""
+
+from __future__ import annotations
+
+import tomllib
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from compiler.driver import compile_graph
+from compiler.frontend.pipeline import import_model
+from compiler.quantise.statistics import CalibrationWarning
+from isa.bounds import ConfigError
+from isa.chips import Chip, chip_of, described
+from isa.suggest import Suggestion
+from tilewright.running import estimated_cycles
+
+
+def described_chip(text: str) -> Chip:
+    """The chip of that name, or of the table ``[chip]`` in a TOML file."""
+    if text.endswith(".toml"):
+        try:
+            table = tomllib.loads(Path(text).read_text(encoding="utf-8")).get("chip", "")
+        except OSError as error:
+            raise ConfigError(f"chip file {text!r} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise ConfigError(f"chip file {text!r}: not TOML: {error}") from None
+        text = described(table) if isinstance(table, dict) else str(table)
+    found = chip_of(text)
+    if found is None:
+        raise ConfigError("a chip is named by a word, or by a TOML file with a table [chip]; '' is neither")
+    return found
+
+
+def timed(model: Path, found: Sequence[Suggestion]) -> list[tuple[Suggestion, tuple[int, float] | None]]:
+    """Cycles and milliseconds by the cycle model, with effort quick; the fastest machine first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        imported = import_model(model)
+    rows: list[tuple[Suggestion, tuple[int, float] | None]] = []
+    for one in found:
+        cycles = estimated_cycles(compile_graph(imported, one.config, effort="quick").program)
+        rows.append((one, (cycles, cycles / one.config.clock_mhz / 1000)))
+    return sorted(rows, key=lambda row: row[1] or (0, 0.0))
