@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 COPIED = (
     "isa", "hw", "compiler", "sim", "driver", "tilewright", "demo", "docs", "pyproject.toml", "tests/conftest.py",
-    "tests/compiler/graphs.py",
+    "tests/skips.py", "tests/skips.json", "tests/compiler/graphs.py",
 )  # fmt: skip
 BLOCK = re.compile(
     r"(?:(?P<kind>In|The new file) `(?P<path>[^`]+)`:\n\n)?^```(?P<language>diff|python|sh)\n(?P<text>.*?)^```",
