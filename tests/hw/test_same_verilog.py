@@ -49,6 +49,7 @@ def _hashed(files: dict[str, str]) -> dict[str, str]:
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
 
 
+@pytest.mark.slow
 def test_a_small_machine_of_two_clocks(tmp_path: Path) -> None:
     assert that_differ(answers(of_two_clocks, (), tmp_path, SEEDS[:2])) == []
 
