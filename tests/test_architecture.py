@@ -55,7 +55,7 @@ PAGES = sorted(
 @cache
 def imported_modules(path: Path) -> frozenset[str]:
     """Every module that a file imports, at the top or within a function."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
