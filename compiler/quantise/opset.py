@@ -23,7 +23,7 @@ def modernised(model: Model) -> Model:
     large = [name for name, value in model.constants.items() if value.size > _SMALL]
     declared = {name: TensorType(model.elem(name), model.constants[name].shape) for name in large}
     small = {k: v for k, v in model.constants.items() if k not in declared}
-    bare = replace(model, constants=small, types={**model.types, **declared}, opsets={"": version})
+    bare = replace(model, constants=small, types={**model.types, **declared}, opsets={**model.opsets, "": version})
     try:
         proto = version_converter.convert_version(part_proto(bare, model.nodes, [*model.inputs, *large], model.outputs), TARGET)
     except Exception as error:  # the converter raises whatever its C++ side threw

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 
 from compiler.frontend.model import Model, to_proto
+from compiler.frontend.pipeline import FOR_ACCURACY, import_model
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
 from compiler.frontend.types import with_types
@@ -44,11 +46,11 @@ BLOCK = (
 """Of a transformer, without its attention."""
 
 
-def tokens(seed: int, count: int) -> np.ndarray:
+def tokens(seed: int, count: int) -> NDArray[np.float32]:
     """Some of which are much louder than others."""
     rng = np.random.default_rng(seed)
-    loud = 10 ** rng.uniform(-1.5, 0.5, (count, 1, TOKENS, 1))
-    return (rng.standard_normal((count, 1, TOKENS, WIDTH)) * loud).astype(np.float32)
+    loud = 10 ** rng.uniform(-1.5, 0.5, (count, TOKENS, 1))
+    return (rng.standard_normal((count, TOKENS, WIDTH)) * loud).astype(np.float32)
 
 
 def built(*nodes: onnx.NodeProto, shape: tuple[int, ...] = (1, TOKENS, WIDTH)) -> Model:
@@ -86,7 +88,7 @@ def test_what_is_none_is_not_found(nodes: tuple[onnx.NodeProto, ...]) -> None:
 @pytest.mark.filterwarnings("ignore:output y")
 def test_a_normalisation_is_as_near_as_in_float() -> None:
     """By default no more than 3 dB behind a model in which the user keeps it; in eight bits it would be."""
-    net, data = built(*BLOCK), tokens(1, 8).reshape(8, TOKENS, WIDTH)
+    net, data = built(*BLOCK), tokens(1, 8)
     names = spelt_out(forms_of(net))
     told: list[str] = []
     done = quantise(net, {"x": data}, Choices(), told.append)
@@ -101,7 +103,7 @@ def test_a_normalisation_is_as_near_as_in_float() -> None:
 
 def score(net: Model, quantised: Model) -> float:
     signal = noise = 0.0
-    for feeds in batches(net, {"x": tokens(2, 8).reshape(8, TOKENS, WIDTH)}):
+    for feeds in batches(net, {"x": tokens(2, 8)}):
         real, found = (run(to_proto(each), feeds)["y"].astype(np.float64) for each in (net, quantised))
         signal, noise = signal + np.square(real).sum(), noise + np.square(found - real).sum()
     return decibels(signal, noise)
@@ -110,4 +112,12 @@ def score(net: Model, quantised: Model) -> float:
 @pytest.mark.filterwarnings("ignore:output y")
 def test_what_gains_nothing_goes_to_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compiler.quantise.refine.LEAST_GAIN", 1000.0)
-    assert quantise(built(*BLOCK), {"x": tokens(1, 8).reshape(8, TOKENS, WIDTH)}).kept == frozenset()
+    assert quantise(built(*BLOCK), {"x": tokens(1, 8)}).kept == frozenset()
+
+
+@pytest.mark.filterwarnings("ignore:output y")
+def test_what_stays_in_float_is_told() -> None:
+    """The summary prints what has this reason, and what it costs."""
+    found = import_model(model([*BLOCK], (1, TOKENS, WIDTH), TABLE, opset=12), calibration={"x": tokens(1, 8)})
+    told = {name for name, reason in found.reasons.items() if reason == FOR_ACCURACY}
+    assert told == spelt_out(forms_of(built(*BLOCK)))
