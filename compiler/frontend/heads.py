@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.frontend.model import Array, Model, Node, TensorType
+from compiler.frontend.model import Array, Model, Node, TensorType, scalar
 
 _MOST = 4
 """Dimensions that the machine has."""
@@ -102,17 +102,15 @@ def _taken(
     if node.op_type == "Split" and node.integer("axis", 0) % rank == axis:
         single = [*enumerate(node.outputs)]
     elif node.op_type == "Slice":
-        bounds = [model.constants.get(node.input(place)) for place in (1, 3)]
-        if all(bound is not None and bound.size == 1 for bound in bounds):
-            first, along = (int(np.asarray(bound).reshape(-1)[0]) for bound in bounds)
-            if along % rank == axis:
-                single = [(first % (model.shape(node.inputs[0]) or ())[axis], node.output)]
+        start, along = (model.constants.get(node.input(place)) for place in (1, 3))
+        if start is not None and along is not None and start.size == along.size == 1 and scalar(along) % rank == axis:
+            single = [(int(scalar(start)) % (model.shape(node.inputs[0]) or ())[axis], node.output)]
     squeezed = [_squeezed(model, readers, name, axis) for _, name in single]
     if single and all(each is not None for each in squeezed):
-        for (index, _), each in zip(single, squeezed, strict=True):
+        for (place, _), each in zip(single, squeezed, strict=True):
             assert each is not None
             between.add(each.name)
-            yield index, each.output
+            yield place, each.output
 
 
 def _squeezed(model: Model, readers: Mapping[str, Sequence[Node]], name: str, axis: int) -> Node | None:

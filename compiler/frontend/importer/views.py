@@ -125,15 +125,15 @@ def _ones(channels: Sequence[int | None]) -> int:
 
 def pieces_of(channels: Sequence[int | None]) -> list[list[int | None]]:
     """Long stretches of neighbours, each by itself, and what lies between them; short stretches that are far apart are none."""
-    stretches = [[None] * count if first is None else [*range(first, first + count)] for first, count in _stretches(channels)]
     pieces: list[list[int | None]] = []
     short = False
-    for stretch in stretches:
+    for first, count in _stretches(channels):
+        stretch: list[int | None] = [None if first is None else first + index for index in range(count)]
         again = short and len(stretch) < LONG
         if again and _ones(pieces[-1] + stretch) <= FEW_ONES:
             pieces[-1] += stretch
         else:
-            pieces.append(list(stretch))
+            pieces.append(stretch)
         short = len(stretch) < LONG
     return pieces
 

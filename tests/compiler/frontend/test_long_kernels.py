@@ -50,3 +50,8 @@ def test_the_same_sums_on_the_machine(name: str) -> None:
 def test_others_stay(name: str) -> None:
     found = read(convolution(*LEFT[name]))
     assert with_long_kernels_in_rows(found) is found
+
+
+def test_of_an_operator_set_whose_slices_have_attributes() -> None:
+    proto = model([node("Conv", "x w")], (1, 1, 300), {"w": weights(3, 1, 256)}, opset=9)
+    assert not host_operators(imported(proto, "free"))
