@@ -26,7 +26,7 @@ TRIED: dict[str, Method] = {
     "minmax": minmax, "minmax with room": roomy, "mse": mse,
     **{f"percentile:{share}": percentile(share) for share in (99.999, 99.99, 99.9)},
 }  # fmt: skip
-BY_LAYERS, FIRST, MORE = "method of each tensor by its layers", "minmax", ("percentile:99.999", "percentile:99.99")
+BY_LAYERS, FIRST, SECOND = "method of each tensor by its layers", "minmax", "percentile:99.99"
 """What is tried of the whole model."""
 HOPELESS = 1.0
 """Decibels by which a draft is behind the other with the first method, from which on no other method is tried with it."""
@@ -139,10 +139,10 @@ class _Trial:
     told: Told
 
     def others(self) -> list[Choice]:
-        """Other methods for all tensors, and for each tensor the one that is best for its layers."""
+        """Another method for all tensors, and for each tensor the one that is best for its layers."""
         equal = bool(self.draft.factors)
         by_layers = methods_of(self.draft, self.reference.feeds[:MOST_BY_LAYERS], TRIED)
-        asked = [Choice(0.0, equal, name) for name in MORE] + [Choice(0.0, equal, FIRST, by_layers)] * bool(by_layers)
+        asked = [Choice(0.0, equal, SECOND)] + [Choice(0.0, equal, FIRST, by_layers)] * bool(by_layers)
         return [self.scored(each) for each in asked]
 
     def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:
