@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,9 +16,11 @@ from isa.table import Instruction
 
 
 class Checker(wiring.Component):
-    """``legal``: the instruction is one of ``rows`` and kept all rules in the last cycle in which ``check`` was high.
+    """Looks at the instruction when ``check`` is high. Registers have a bit for each of ``rows``: the instruction is one
+    (``chosen``), its ``values`` are legal, it is ``lawful``, which is to keep the rules that compare them.
 
-    Latency 1, one instruction per cycle.
+    It is legal if all three are set for a row. Who needs to know puts them together, because much hangs on it. Latency 1, one
+    instruction per cycle.
     """
 
     def __init__(self, rows: Sequence[Instruction], config: MachineConfig) -> None:
@@ -28,19 +30,16 @@ class Checker(wiring.Component):
             "check": In(1),
             "opcode": In(HEADER_LAYOUT["opcode"].shape),
             "body": In(body_layout(rows)),
-            "legal": Out(1),
+            **dict.fromkeys(("chosen", "values", "lawful"), Out(len(rows))),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        chosen, valued, lawful = (Signal(len(self.rows), name=name) for name in ("chosen", "valued", "lawful"))
-        """A bit for each row: the instruction is one, its values are legal, it keeps the rules that compare them."""
-        fields = [fields_of(row, self.body) for row in self.rows]
+        rows = [(row, fields_of(row, self.body)) for row in self.rows]
         with m.If(self.check):
             m.d.sync += [
-                chosen.eq(Cat(self.opcode == row.opcode for row in self.rows) if len(self.rows) > 1 else 1),
-                valued.eq(Cat(values_legal(row, values) for row, values in zip(self.rows, fields, strict=True))),
-                lawful.eq(Cat(rules_hold(row, values, self.config) for row, values in zip(self.rows, fields, strict=True))),
+                self.chosen.eq(Cat(self.opcode == row.opcode for row in self.rows) if len(self.rows) > 1 else 1),
+                self.values.eq(Cat(values_legal(row, fields) for row, fields in rows)),
+                self.lawful.eq(Cat(rules_hold(row, fields, self.config) for row, fields in rows)),
             ]
-        m.d.comb += self.legal.eq((chosen & valued & lawful).any())
         return m

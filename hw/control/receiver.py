@@ -76,9 +76,9 @@ class Receiver(wiring.Component):
         m.submodules.checker = checker = Checker(rows, self.config)
         m.submodules.giver = giver = TokenGiver()
         connect(m, flipped(self.words), collector.words)
-        header, legal = collector.header, checker.legal
-        have, takes, accepted = (Signal(name=name) for name in ("have", "takes", "accepted"))
-        """All tokens are there; they are taken; the unit accepts the instruction."""
+        header = collector.header
+        legal, have, takes, accepted = (Signal(name=name) for name in ("legal", "have", "takes", "accepted"))
+        """The instruction keeps the rules; all its tokens are there; they are taken; the unit accepts it."""
 
         with m.FSM() as state:
             with m.State("COLLECT"), m.If(collector.whole):
@@ -93,7 +93,9 @@ class Receiver(wiring.Component):
                     m.next = "COLLECT"
             with m.State("OFFER"), m.If(accepted):
                 m.next = "COLLECT"
-        waits, offers = state.ongoing("WAIT"), state.ongoing("OFFER")
+        offers = state.ongoing("OFFER")
+        held = Signal()
+        """An instruction is checked and not yet accepted."""
         m.d.comb += [
             collector.open.eq(state.ongoing("COLLECT")),
             checker.check.eq(state.ongoing("CHECK")),
@@ -105,8 +107,9 @@ class Receiver(wiring.Component):
             giver.full.eq(self.full),
             *(getattr(self, name).eq(getattr(giver, name)) for name in ("give", "at_work", "oldest_ticket")),
             accepted.eq(self.instruction.valid & self.instruction.ready),
-            self.illegal.eq((waits | offers) & ~legal),
-            self.waiting.eq(waits & legal & ~have),
+            held.eq(offers | state.ongoing("WAIT")),
+            self.illegal.eq(held & ~legal),
+            self.waiting.eq(held & legal & ~offers & ~have),
             self.stuck.eq(self.waiting | giver.blocked),
             self.stuck_ticket.eq(Mux(giver.owes, giver.oldest_ticket, self.head_ticket)),
         ]
@@ -114,10 +117,11 @@ class Receiver(wiring.Component):
         # In a module of its own: the unit's queues, tokens and counts hang on it.
         m.submodules.offer = offer = Module()
         offer.d.comb += [
+            legal.eq((checker.chosen & checker.values & checker.lawful).any()),
             have.eq((header.wait & ~self.available) == 0),
-            takes.eq(waits & legal & have & ~self.halt),
+            takes.eq(held & legal & ~offers & have & ~self.halt),
             self.take.eq(Mux(takes, header.wait, 0)),
-            self.instruction.valid.eq((offers | (waits & have)) & legal & giver.room & ~self.halt),
+            self.instruction.valid.eq(held & legal & (offers | have) & giver.room & ~self.halt),
         ]
         self._show(m, collector)
         self._name(m, collector, state.ongoing("CHECK"), accepted, giver.gives)

@@ -87,7 +87,7 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
     offered, taken = state >= WAIT, state == OFFER
     header = inside.part("collector").view("header")
     wait, signal = header.wait, header.signal
-    legal = inside.part("checker").signal("legal")
+    legal = inside.part("offer").signal("legal")
     unpaid, flight = giver.signal("unpaid"), giver.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready
     pays = part.trace.finish
@@ -133,11 +133,11 @@ PROOFS = (
         "receiver-tokens", RECEIVER, "an instruction's tokens are taken once, all together, before its unit gets it, and those "
         "it gives are given once, when it is done, oldest first; whatever its rules are", _receiver, tokens_frame_instructions,
         (
-            Fault(RECEIVER, "takes.eq(waits & legal & have & ~self.halt)",
-                  "takes.eq((waits | offers) & legal & have & ~self.halt)"),
+            Fault(RECEIVER, "takes.eq(held & legal & ~offers & have & ~self.halt)",
+                  "takes.eq(held & legal & have & ~self.halt)"),
             Fault("hw.control.giver", "(self.done | self.owes) & ~no_room.any()", "self.done | self.owes"),
-            Fault(RECEIVER, "(offers | (waits & have)) & legal & giver.room & ~self.halt",
-                  "(offers | waits) & legal & giver.room & ~self.halt"),
+            Fault(RECEIVER, "held & legal & (offers | have) & giver.room & ~self.halt",
+                  "held & legal & giver.room & ~self.halt"),
         ),
         free=(values_legal, rules_hold),
     ),
