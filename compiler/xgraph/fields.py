@@ -46,6 +46,8 @@ def made(kind: type, fields: Mapping[str, Any]) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # an alias made by the statement ``type``, as NDArray is from NumPy 2.5 on
+        return _fits(value, origin.__value__[inner])
     if origin in (Union, types.UnionType):
         return any(_fits(value, one) for one in inner)
     if origin is tuple:
