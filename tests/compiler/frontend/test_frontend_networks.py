@@ -31,7 +31,7 @@ def test_larger_light_networks_leave_little_to_the_cpu(name: str, host: set[str]
 )
 def test_small_networks_agree_in_every_bit(name: str) -> None:
     """At an eighth of their size; the dilated network at a quarter, whose last resize, by 8, is the CPU's."""
-    found = imported(networks()[name](size=64 if name == "deeplab" else 32))
+    found = imported(networks()[name](size=64 if name in ("deeplab", "unet_resize") else 32))
     check_exact(found, seeds=1)
     assert host_operators(found) <= ({"Resize"} if name == "deeplab" else set())
 
