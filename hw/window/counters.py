@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data
 
 from hw.arithmetic.choice import pick
 from hw.window.near import Near
@@ -26,90 +25,94 @@ def place_layout(lanes: int, advances: int) -> data.StructLayout:
     })
 
 
-class RasterCounters(wiring.Component):
-    """Goes through the rows of a walk; the next place is put out in each cycle in which ``accept`` is high.
+def counted(
+    m: Module, walk: data.View, lanes: int, advances: Sequence[int], armed: Signal, release: Signal, accept: Signal
+) -> tuple[data.View, Signal]:
+    """Go through the rows of a walk; the next place is put out in each cycle in which ``accept`` is high.
 
-    ======  =================================================================
-    IDLE    no walk runs; the next one begins when it is ``armed``
-    FIRST   the first group of a walk is next; ``release`` is high with it
-    WITHIN  another group of the walk is next
-    ======  =================================================================
+    The result is that place, and whether there is one.
 
-    Decisions are a look at a few bits (``Near``), whatever the number of lanes. Latency 1.
+    Decisions are a look at a few bits (``Near``), whatever the number of lanes. Two bits say which group is next:
+
+    ===========  =========  ==========================================================
+    ``running``  ``fresh``  the next group
+    ===========  =========  ==========================================================
+    0                       there is none; the next walk begins when it is ``armed``
+    1            1          the first of a walk; ``release`` is high with it
+    1            0          another one of the walk
+    ===========  =========  ==========================================================
+
+    The bits are no FSM, and this is no module of its own: ``accept`` comes late, and either would take a level of logic more.
     """
-
-    def __init__(self, lanes: int, advances: Sequence[int]) -> None:
-        self.lanes = lanes
-        self.advances = tuple(advances)
-        super().__init__({
-            **dict.fromkeys(("width", "height", "repeats"), In(12)),
-            "armed": In(1),
-            "release": Out(1),
-            "accept": In(1),
-            "placed": Out(1),
-            "place": Out(place_layout(lanes, len(advances))),
-        })
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        n, place = self.lanes, self.place
-        left, rows, width, height, repeats = (Signal(12, name=name) for name in ("left", "rows", "width", "height", "repeats"))
-        final = Signal()
-        """Of the repeats, that this is the last."""
-        phase = Signal(range(max(2, len(self.advances))))
-        near = Near(m, left, rows, n, self.advances, phase)
-        amount = pick(self.advances, phase)
-        final_phase = phase == len(self.advances) - 1
-        repeat_over = Signal()
-        walk_over = Signal()
-        m.d.comb += [repeat_over.eq(final_phase & near.rows_over), walk_over.eq(repeat_over & final)]
-        with m.FSM() as state:
-            with m.State("IDLE"), m.If(self.armed):
-                m.next = "FIRST"
-            with m.State("FIRST"), m.If(self.accept):
-                # The walk at hand is still the one that is set up.
-                m.next = "WITHIN"
-                with m.If(walk_over):
-                    m.next = "IDLE"
-            with m.State("WITHIN"), m.If(self.accept & walk_over):
-                m.next = "IDLE"
-                with m.If(self.armed):
-                    m.next = "FIRST"
-        idle, first = state.ongoing("IDLE"), state.ongoing("FIRST")
-        m.d.comb += self.release.eq(first & self.accept)
-        with m.If(self.accept):
+    n = lanes
+    running = Signal()
+    fresh = Signal()
+    left = Signal(12)
+    rows = Signal(12)
+    width = Signal(12)
+    height = Signal(12)
+    repeats = Signal(12)
+    final = Signal()
+    """Of the repeats, that this is the last."""
+    phase = Signal(range(max(2, len(advances))))
+    place = Signal(place_layout(lanes, len(advances)))
+    placed = Signal()
+    near = Near(m, left, rows, n, advances, phase)
+    amount = pick(advances, phase)
+    final_phase = phase == len(advances) - 1
+    repeat_over = Signal()
+    walk_over = Signal()
+    starts = Signal()
+    """The first group of a walk is next."""
+    m.d.comb += [
+        repeat_over.eq(final_phase & near.rows_over),
+        walk_over.eq(repeat_over & final),
+        starts.eq(running & fresh),
+        release.eq(starts & accept),
+    ]
+    with m.If(accept):
+        m.d.sync += [
+            placed.eq(running),
+            place.phase.eq(phase),
+            place.first.eq(fresh),
+            place.last_of_repeat.eq(repeat_over),
+            place.last.eq(walk_over),
+        ]
+        m.d.sync += [place.wraps[p].eq(near.wraps[p]) for p in range(n + 1)]
+        m.d.sync += [place.after[p].eq(near.after[p]) for p in range(n + 1)]
+        m.d.sync += [place.valid[p].eq((near.wraps[p] < near.rows) & (p < amount)) for p in range(n)]
+    # What is next is chosen by the walk alone; ``accept`` is late, and only an enable. Where no other walk is ready,
+    # what is loaded is loaded again. While the walk at hand is ``fresh``, it is still the one that is held.
+    with m.If(accept | ~running):
+        with m.If(walk_over | ~running):
             m.d.sync += [
-                self.placed.eq(~idle),
-                place.phase.eq(phase),
-                place.first.eq(first),
-                place.last_of_repeat.eq(repeat_over),
-                place.last.eq(walk_over),
-                *(place.wraps[p].eq(near.wraps[p]) for p in range(n + 1)),
-                *(place.after[p].eq(near.after[p]) for p in range(n + 1)),
-                *(place.valid[p].eq((near.wraps[p] < near.rows) & (p < amount)) for p in range(n)),
+                running.eq(armed & ~starts),
+                fresh.eq(1),
+                phase.eq(0),
+                left.eq(walk.width),
+                width.eq(walk.width),
+                rows.eq(walk.height),
+                height.eq(walk.height),
+                repeats.eq(walk.repeats),
+                final.eq(walk.repeats == 1),
             ]
-        # What is next is chosen by the walk alone; ``accept`` is late, and only an enable. Where no other walk is ready,
-        # what is loaded is loaded again.
-        with m.If(self.accept | idle):
-            with m.If(walk_over | idle):
-                m.d.sync += [
-                    phase.eq(0),
-                    left.eq(self.width),
-                    width.eq(self.width),
-                    rows.eq(self.height),
-                    height.eq(self.height),
-                    repeats.eq(self.repeats),
-                    final.eq(self.repeats == 1),
-                ]
-                near.begin(self.width, self.height)
-            with m.Elif(repeat_over):
-                m.d.sync += [phase.eq(0), left.eq(width), rows.eq(height), repeats.eq(repeats - 1), final.eq(repeats == 2)]
-                near.first_row(height)
-            with m.Else():
-                m.d.sync += [
-                    phase.eq(Mux(final_phase, 0, phase + 1)),
-                    left.eq(Mux(near.wrapped, width, left) - Mux(near.wrapped, near.column, amount)),
-                    rows.eq(Mux(near.rows_over, 0, rows - near.ends)),
-                ]
-                near.step()
-        return m
+            near.begin(walk.width, walk.height)
+        with m.Elif(repeat_over):
+            m.d.sync += [
+                fresh.eq(0),
+                phase.eq(0),
+                left.eq(width),
+                rows.eq(height),
+                repeats.eq(repeats - 1),
+                final.eq(repeats == 2),
+            ]
+            near.first_row(height)
+        with m.Else():
+            m.d.sync += [
+                fresh.eq(0),
+                phase.eq(Mux(final_phase, 0, phase + 1)),
+                left.eq(Mux(near.wrapped, width, left) - Mux(near.wrapped, near.column, amount)),
+                rows.eq(Mux(near.rows_over, 0, rows - near.ends)),
+            ]
+            near.step()
+    return place, placed

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Signal, Value
-from amaranth.hdl import ShapeLike
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.utils import bits_for
 
 from hw.window.fields import greatest
-from hw.window.pixels import Widths, raster_layout
+from hw.window.pixels import Widths
 from isa.latency import raster_rounds
-
-_PARTS = ("row", "y", "column")
 
 
 def multiples_layout(widths: Widths, lanes: int) -> data.StructLayout:
@@ -26,67 +22,59 @@ def multiples_layout(widths: Widths, lanes: int) -> data.StructLayout:
     })
 
 
-class Multiples(wiring.Component):
-    """Holds one walk, and works out the multiples of its three steps, while the previous walk still runs.
+def held_walk(
+    m: Module, given: Any, widths: Widths, lanes: int, release: Signal, gone: Signal
+) -> tuple[data.View, data.View, Signal]:
+    """Hold the walk of the stream ``given``, with the multiples of its steps, while the previous walk still runs.
 
-    ======  ==============================================================================
-    IDLE    takes a walk, with its steps and twice the steps
-    DOUBLE  twice as many multiples in each cycle, in ``raster_rounds`` cycles (none of few lanes)
-    ARMED   all multiples are there; the walk waits until it is ``released`` to the counters
-    HELD    ``walk`` stays until its first group is ``gone``, because later stages read it
-    ======  ==============================================================================
+    Twice as many multiples are made in each cycle. When all are there the walk is ``armed``, until ``release`` says that its
+    first group is counted. It stays until that group is ``gone``, for later stages read it. Two bits say where it is:
+
+    ==========  =========  ===========================================================
+    ``loaded``  ``begun``  the walk
+    ==========  =========  ===========================================================
+    0           0          none is held; the next one is taken
+    1           0          its multiples are made; then it is ``armed``
+    1           1          its first group is on its way
+    ==========  =========  ===========================================================
+
+    The bits are no FSM: ``release`` and ``gone`` come late, and decoding a state would take a level of logic more. For the same
+    reason this is no module of its own. The walk, the multiples, and ``armed``.
     """
+    armed = Signal()
+    loaded = Signal()
+    begun = Signal()
+    walk = Signal(given.p.shape())
+    steps = Signal(multiples_layout(widths, lanes))
+    rounds = raster_rounds(lanes)
+    count = Signal(range(rounds + 1))
+    m.d.comb += [given.ready.eq(~loaded), armed.eq(loaded & ~begun & (count == rounds))]
+    m.d.sync += [
+        loaded.eq(Mux(loaded, ~gone, given.valid)),
+        begun.eq(loaded & (begun | release)),
+    ]
 
-    def __init__(self, widths: Widths, lanes: int, carried: ShapeLike) -> None:
-        self.widths = widths
-        self.lanes = lanes
-        super().__init__({
-            "i": In(stream.Signature(raster_layout(widths, carried))),
-            "walk": Out(raster_layout(widths, carried)),
-            "steps": Out(multiples_layout(widths, lanes)),
-            "armed": Out(1),
-            "released": In(1),
-            "gone": In(1),
-        })
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        rounds = raster_rounds(self.lanes)
-        number = Signal(range(max(2, rounds)))
-        given = self.i.p
-        with m.FSM() as state:
-            with m.State("IDLE"):
-                first = {"row": given.row_step, "y": given.y_step, "column": given.column_step}
-                m.d.sync += [self.walk.eq(given), *(self.steps[part][1].eq(step) for part, step in first.items())]
-                self._double(m, 1, {part: (step, step) for part, step in first.items()}, given.ring)
-                with m.If(self.i.valid):
-                    m.next = "DOUBLE" if rounds else "ARMED"
-            if rounds:
-                with m.State("DOUBLE"):
-                    m.d.sync += number.eq(number + 1)
-                    with m.Switch(number):
-                        for k in range(rounds):
-                            with m.Case(k):
-                                self._double(m, 2 << k, {part: self.steps[part] for part in _PARTS}, self.walk.ring)
-                    with m.If(number == rounds - 1):
-                        m.next = "ARMED"
-            with m.State("ARMED"):
-                m.d.sync += number.eq(0)
-                with m.If(self.released):
-                    m.next = "HELD"
-            with m.State("HELD"), m.If(self.gone):
-                m.next = "IDLE"
-        m.d.comb += [self.i.ready.eq(state.ongoing("IDLE")), self.armed.eq(state.ongoing("ARMED"))]
-        return m
-
-    def _double(self, m: Module, known: int, steps: Any, ring: Value) -> None:
+    def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
         """From the multiples up to ``known`` those up to twice as much."""
-        for k in range(1, min(known, self.lanes - known) + 1):
+        for k in range(1, min(known, lanes - known) + 1):
             m.d.sync += [
-                self.steps.row[known + k].eq(self.widths.ring_sum(_sum(steps["row"], known, k), ring)),
-                self.steps.y[known + k].eq(_sum(steps["y"], known, k) if self.widths.numbered else 0),
-                self.steps.column[known + k].eq(_sum(steps["column"], known, k)),
+                steps.row[known + k].eq(widths.ring_sum(_sum(row, known, k), ring)),
+                steps.y[known + k].eq(_sum(y, known, k) if widths.numbered else 0),
+                steps.column[known + k].eq(_sum(column, known, k)),
             ]
+
+    with m.If(~loaded):
+        first = given.p.row_step, given.p.y_step, given.p.column_step
+        m.d.sync += [walk.eq(given.p), count.eq(0)]
+        m.d.sync += [steps[part][1].eq(step) for part, step in zip(("row", "y", "column"), first, strict=True)]
+        row, y, column = ((step, step) for step in first)
+        sums(1, row, y, column, given.p.ring)
+    with m.Else(), m.Switch(count):
+        for k in range(rounds):
+            with m.Case(k):
+                m.d.sync += count.eq(k + 1)
+                sums(2 << k, steps.row, steps.y, steps.column, walk.ring)
+    return walk, steps, armed
 
 
 def _sum(multiples: Any, a: int, b: int) -> Value:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from amaranth import Module, Mux, Signal, signed, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.choice import pick
-from hw.window.counters import RasterCounters
-from hw.window.multiples import Multiples, multiples_layout
+from hw.window.counters import counted
+from hw.window.multiples import held_walk, multiples_layout
 from hw.window.pixels import Widths, group_layout, raster_layout
 
 
@@ -27,14 +26,14 @@ class RasterWalk(wiring.Component):
     The settings of a walk are held until its first group is put out, and the next one comes after that; what is needed longer
     is copied. Four stages:
 
-    ==================  =====================================================================================
-    ``Multiples``       multiples of the three steps, while the previous walk still runs
-    ``RasterCounters``  for every lane, how many row ends lie before it and which column follows the last one
-    choose              for every lane, the multiples that its place asks for
-    add                 the lanes' address parts: last group's pixel plus these
-    ==================  =====================================================================================
+    =============  =====================================================================================
+    ``held_walk``  multiples of the three steps, while the previous walk still runs
+    ``counted``    for every lane, how many row ends lie before it and which column follows the last one
+    choose         for every lane, the multiples that its place asks for
+    add            the lanes' address parts: last group's pixel plus these
+    =============  =====================================================================================
 
-    So the recurrence from group to group is a look at a few bits in the counters and one addition in ``add``,
+    So the recurrence from group to group is a look at a few bits in ``counted`` and one addition in ``add``,
     whatever the number of lanes. Latency 5 and a cycle for each of the ``raster_rounds``; stalls with ``o.ready``.
     """
 
@@ -52,28 +51,25 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.multiples = multiples = Multiples(self.widths, self.lanes, self.carried)
-        m.submodules.counters = counters = RasterCounters(self.lanes, self.advances)
-        connect(m, flipped(self.i), multiples.i)
-        m.d.comb += [
-            multiples.released.eq(counters.release),
-            counters.armed.eq(multiples.armed),
-            *(getattr(counters, name).eq(multiples.walk[name]) for name in ("width", "height", "repeats")),
-        ]
-        move = Signal()
-        """What was chosen goes into ``add``."""
-        chosen = self._choose(m, multiples, counters, move)
-        self._add(m, multiples, counters.place, chosen, move)
+        release, accept, move, gone = (Signal(name=name) for name in ("release", "accept", "move", "gone"))
+        """The first group of a walk is counted; the next one is; what is counted is chosen from; the first group is put out."""
+        walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, release, gone)
+        place, placed = counted(m, walk, self.lanes, self.advances, armed, release, accept)
+        chosen = self._choose(m, walk, steps, release, place, placed, accept, move)
+        self._add(m, walk, place, chosen, move, gone)
         return m
 
-    def _choose(self, m: Module, multiples: Multiples, counters: RasterCounters, move: Signal) -> _Chosen:
+    def _choose(
+        self, m: Module, walk: data.View, multiples: data.View, release: Signal, place: data.View, placed: Signal,
+        accept: Signal, move: Signal,
+    ) -> _Chosen:  # fmt: skip
         """Take of each lane the multiples that its place asks for; ``move``: the next stage takes them."""
-        n, walk, place = self.lanes, multiples.walk, counters.place
+        n = self.lanes
         steps = Signal(multiples_layout(self.widths, n))
         start = Signal(_start_layout(self.widths))
         ring = Signal.like(walk.ring)
-        with m.If(counters.release):
-            m.d.sync += [steps.eq(multiples.steps), ring.eq(walk.ring)]
+        with m.If(release):
+            m.d.sync += [steps.eq(multiples), ring.eq(walk.ring)]
         m.d.comb += [start[name].eq(walk[name]) for name in start.shape().members]
         chosen = Signal(data.StructLayout({
             "rises": data.ArrayLayout(_rise_layout(self.widths, n), n + 1),
@@ -81,9 +77,9 @@ class RasterWalk(wiring.Component):
             **{name: place.shape()[name].shape for name in ("valid", "phase", "first", "last_of_repeat", "last")},
         }))
         valid = Signal()
-        m.d.comb += counters.accept.eq(~counters.placed | move)
+        m.d.comb += accept.eq(~placed | move)
         with m.If(move):
-            m.d.sync += valid.eq(counters.placed)
+            m.d.sync += valid.eq(placed)
             m.d.sync += [chosen[name].eq(place[name]) for name in ("valid", "phase", "first", "last_of_repeat", "last")]
             with m.If(place.first):
                 m.d.sync += chosen["from"].eq(start)
@@ -101,7 +97,7 @@ class RasterWalk(wiring.Component):
                     m.d.sync += rise.row_less.eq(row - ring)
         return _Chosen(chosen, valid, start)
 
-    def _add(self, m: Module, multiples: Multiples, place: Any, chosen: _Chosen, move: Signal) -> None:
+    def _add(self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal, gone: Signal) -> None:
         """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
         n = self.lanes
         group = chosen.group
@@ -123,7 +119,7 @@ class RasterWalk(wiring.Component):
             lanes.append(lane)
         following = pick([lanes[a].as_value() for a in self.advances], group.phase)
         free = ~self.o.valid | self.o.ready
-        m.d.comb += [move.eq(~chosen.valid | free), multiples.gone.eq(chosen.valid & group.first & free)]
+        m.d.comb += [move.eq(~chosen.valid | free), gone.eq(chosen.valid & group.first & free)]
         out = self.o.p
         with m.If(free):
             for p in range(n):
@@ -141,7 +137,7 @@ class RasterWalk(wiring.Component):
                 out.last.eq(group.last),
             ]
             with m.If(group.first):
-                m.d.sync += out.carried.eq(multiples.walk.carried)
+                m.d.sync += out.carried.eq(walk.carried)
         start = chosen.start.as_value()
         with m.If(move):
             m.d.sync += base.eq(Mux(place.first, start, Mux(group.last_of_repeat, group["from"].as_value(), following)))

@@ -5,18 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from amaranth import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
 
-from hw.window.multiples import Multiples
-from hw.window.pixels import Widths
+from hw.window.multiples import held_walk, multiples_layout
+from hw.window.pixels import Widths, raster_layout
 from isa.latency import raster_rounds
 from tests.hw.simulation import Simulator
 from tests.hw.window.window_reference import CONFIG
 
 
+class Held(wiring.Component):
+    """A walk that is held, by itself."""
+
+    def __init__(self, widths: Widths, lanes: int) -> None:
+        self.widths, self.lanes = widths, lanes
+        layout = raster_layout(widths, 1)
+        super().__init__({
+            "i": In(stream.Signature(layout)), "walk": Out(layout), "steps": Out(multiples_layout(widths, lanes)),
+            "armed": Out(1), "released": In(1), "gone": In(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, self.released, self.gone)
+        m.d.comb += [self.walk.eq(walk), self.steps.eq(steps), self.armed.eq(armed)]
+        return m
+
+
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4, 8])
 def test_multiples_of_two_walks(lanes: int) -> None:
     """The second walk is taken after the first group of the first is gone, though it was released before."""
-    dut = Multiples(Widths.of_input(CONFIG), lanes, 1)
+    dut = Held(Widths.of_input(CONFIG), lanes)
 
     async def script(ctx: Any) -> None:
         for row_step, ring in ((7, 0), (11, 12)):
