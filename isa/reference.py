@@ -134,8 +134,8 @@ def _registers() -> Iterator[str]:
     for kind, title in ((Control, "CONTROL"), (Status, "STATUS")):
         yield f"Bits of {title}:"
         yield ""
-        rows = ((str(bit.bit_length() - 1), name, doc) for name, bit, doc in documented(kind))
-        yield from _table(("bit", "name", "meaning"), rows)
+        bits = ((str(bit.bit_length() - 1), name, doc) for name, bit, doc in documented(kind))
+        yield from _table(("bit", "name", "meaning"), bits)
     yield "What happens when:"
     yield ""
     yield from _table(("case", "behaviour"), iter(RULES))

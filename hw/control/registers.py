@@ -93,7 +93,7 @@ class Registers(wiring.Component):
             held[Register[f"BASE_{region.name}_LO"]] = self.bases[region][:32]
             held[Register[f"BASE_{region.name}_HI"]] = self.bases[region][32:]
             held[Register[f"LIMIT_{region.name}"]] = self.limits[region]
-        setup = {register: held[register] for register in SETUP}
+        setup: dict[int, Any] = {register: held[register] for register in SETUP}
         readable: dict[int, Any] = {
             Register.ID: Const(ID_VALUE, 32),
             Register.VERSION: Const(ISA_VERSION << 16 | HARDWARE_VERSION, 32),
