@@ -26,6 +26,7 @@ TRIED = "yosys 0.70 from PyPI, bitwuzla 0.9.1"
 """What proofs were tried with."""
 SECONDS = 300
 """What one question to the solver may take."""
+ROOT = Path(__file__).parents[2]
 SCRIPT = """\
 read_rtlil proof.il
 hierarchy -top top
@@ -98,7 +99,8 @@ def _search(proof: Proof, config: MachineConfig, fault: Fault | None, trace: Pat
         with freed(proof.free), broken(fault):
             harness = Harness(proof.part(config), proof.properties)
             text = rtlil.convert(harness, name="top", ports=[harness.domain.clk], emit_src=True)
-        (work / "proof.il").write_text(text)
+        # yosys-smtbmc ends the name of a source at its first blank: below the project's folder none has one.
+        (work / "proof.il").write_text(text.replace(f"{ROOT}/", ""))
         (work / "proof.ys").write_text(SCRIPT)
         proof_yosys().run(["-q", "proof.ys"], work)
         _provide_solver(work)
@@ -136,8 +138,7 @@ def _provide_solver(work: Path) -> None:
     """The command ``bitwuzla``, which the package does not bring."""
     (work / "bin").mkdir()
     command = work / "bin" / "bitwuzla"
-    root = Path(__file__).parents[2]
-    command.write_text(f'#!/bin/sh\nPYTHONPATH="{root}" exec "{sys.executable}" -m sim.proof.solver "$@"\n')
+    command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m sim.proof.solver "$@"\n')
     command.chmod(0o755)
 
 

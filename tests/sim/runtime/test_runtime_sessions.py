@@ -93,7 +93,9 @@ def seen(watcher: Path, folder: Path, program: str, *arguments: str) -> tuple[li
     home.mkdir()
     calls.touch()
     environment = {name: value for name, value in os.environ.items() if name not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
-    environment |= {"HOME": str(home), "LD_PRELOAD": str(watcher), "CALLS": str(calls), "PYTHONPATH": str(ROOT)}
+    libraries = os.pathsep.join([str(watcher.parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+    environment |= {"HOME": str(home), "CALLS": str(calls), "PYTHONPATH": str(ROOT)}
+    environment |= {"LD_PRELOAD": watcher.name, "LD_LIBRARY_PATH": libraries}  # a path to preload may hold no blank
     subprocess.run([sys.executable, "-c", program, *arguments], cwd=folder, env=environment, check=True, capture_output=True)
     kept = {path.relative_to(home).parts[:2] for path in home.rglob("*") if path.is_file()}
     return calls.read_text().split(), {"/".join(parts) for parts in kept}
