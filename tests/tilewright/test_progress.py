@@ -135,7 +135,7 @@ def test_an_rtl_simulation_tells_its_cycles(monkeypatch: pytest.MonkeyPatch) -> 
     ("engine", "millions", "expected"),
     [
         ("functional", 40, r"functional simulation: \d+%, \d+ s left"),
-        ("rtl", 2, r"RTL simulation: \d+%, \d+ cycles/s, \d+ s left"),
+        ("rtl", 1, r"RTL simulation: \d+%, \d+ cycles/s, \d+ s left"),
     ],
 )
 def test_a_long_simulation_on_a_terminal_says_how_far_it_is(engine: str, millions: int, expected: str, tmp_path: Path) -> None:
