@@ -36,6 +36,8 @@ def test_each_difference_is_told() -> None:
     assert skips.differences({"no a": 1, "no b": 2}, {"no b": 1, "no c": 3}) == [
         "no a: 1 skipped, 0 expected", "no b: 2 skipped, 1 expected", "no c: 0 skipped, 3 expected",
     ]  # fmt: skip
+    assert skips.differences({"no a": 4}, {"no a": [0, 4]}) == skips.differences({}, {"no a": [0, 4]}) == []
+    assert skips.differences({"no a": 2}, {"no a": [0, 4]}) == ["no a: 2 skipped, 0 or 4 expected"]
 
 
 def test_numbers_are_renewed_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
