@@ -33,7 +33,7 @@ def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> 
     for power in range(low_x, high_x + 1):
         x, _ = place(10.0**power, 10.0**low_y)
         parts.append(element("line", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="grid"))
-        parts.append(element("text", count(10.0**power), x=x, y=_HEIGHT - _BOTTOM + 16, class_="middle"))
+        parts.append(element("text", count(10.0**power), x=x, y=_HEIGHT - _BOTTOM + 20, class_="middle"))
     for power in range(low_y, high_y + 1):
         _, y = place(10.0**low_x, 10.0**power)
         parts.append(element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"))
