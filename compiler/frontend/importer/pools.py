@@ -176,7 +176,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         return ctx.add(op, plain(letters, out), params)
 
     counts = [taps] if count_pad else _counts(window, size, (shape[1], shape[2]))
-    return Mean(build, x, counts, count_pad=count_pad)
+    return Mean(build, x, counts, count_pad=count_pad, whole=window.kernel == tuple(size) and not padded)
 
 
 def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list[int]:
@@ -204,7 +204,7 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
         n: np.float32(source.scale) / np.float32(np.float32(params.scale) * (n if value.divide else 1)) for n in value.counts
     }
     shifts = {n: params.zero_point * params.scale * (n if value.divide else 1) / source.scale for n in value.counts}
-    if value.fused and all(shift == round(shift) for shift in shifts.values()):
+    if value.fused and not value.whole and all(shift == round(shift) for shift in shifts.values()):
         after = 0
     found = {count: _scale(value, params, count, unit) for count, unit in units.items()}
     for count, scale in found.items():
@@ -213,7 +213,7 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
     made = value.build(name, scales, Finish(after, quantised(value.lo, params), quantised(value.hi, params)), params)
     if value.fused or value.real:
         require(windows.sums_hold, max(kernels.noise_of_sums(source, n) * float(unit) for n, unit in units.items()))
-        even = after % 2 == 0
+        even = value.whole or after % 2 == 0
         doubts = max(
             kernels.averages_in_doubt(source, params, n, even) if value.fused else found[n].wrong for n in value.counts
         )

@@ -119,6 +119,8 @@ class Mean:
     count_pad: bool = True
     fused: bool = False
     """The zero-point is added before rounding, as QLinearAveragePool does."""
+    whole: bool = False
+    """The window is the whole map: QLinearAveragePool adds the zero-point after rounding, as QLinearGlobalAveragePool does."""
     real: bool = False
     """onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
     misc: bool = False
