@@ -1,10 +1,11 @@
 """The table of networks on the first page: ``python -m bench.first_page [--config NAME] [NETWORK ...]``.
 
-Each network is compiled as ``tilewright compile`` does by default and run on the functional simulator. A row says what the
-summary says: cycles by the cycle model, milliseconds end to end with the parts on the CPU, at the assumed clock, inferences per
-second, the part of the MACs that the machine computes; and how many elements of the outputs differ from onnxruntime's. Rows
-go into README.md. Trained networks come from the demo and from ``../shared/models``, which may be missing; all but the demo are
-calibrated with noise, which changes neither cycles nor what is compared.
+Each network is compiled as ``tilewright compile`` does by default, and run on the functional simulator. A row has the figures
+of the summary, at the assumed clock. Its last cell counts the elements of the outputs that differ from onnxruntime's. Rows go
+into README.md.
+
+Trained networks come from the demo and from ``../shared/models``, which may be missing. All but the demo are calibrated with
+noise, which changes neither cycles nor what is compared.
 """
 
 from __future__ import annotations

@@ -44,7 +44,8 @@ SHAPES_AT_ONCE = 64
 ROUNDS = 32
 """More shapes at once, where the worth of each operation would be told anew more often than this."""
 PLACES = 32
-"""Places of a shape, in the mean, where groups of it are planned. Networks of the zoo have a sixth of that at most."""
+"""Places of a shape, in the mean, where groups of it are planned: more than networks have, fewer than a graph has that repeats
+itself everywhere."""
 SLACK = 1 / 10
 """A group is planned although it is hoped to cost more than its operations are worth, if by less than this part of an
 operation's mean cost: the hope may be too small, and worths change."""

@@ -5,35 +5,21 @@ Row ``i`` is the map from sample ``i t`` on, and has the taps ``i t`` to ``(i + 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 import numpy as np
 
 from compiler.frontend.model import Array, Model, Node, TensorType
+from compiler.frontend.rewrite import Replacement, rewritten
 
 MOST = 255
 """Taps of a row."""
-Made = tuple[list[Node], Mapping[str, Array], Mapping[str, TensorType]]
 
 
 def with_long_kernels_in_rows(model: Model) -> Model:
     """``model`` has its types, and operator set 13 or a later one. The model itself, if it has no such kernel."""
-    nodes: list[Node] = []
-    constants: dict[str, Array] = dict(model.constants)
-    types = dict(model.types)
-    for node in model.nodes:
-        made = _in_rows(model, node)
-        if made is None:
-            nodes.append(node)
-        else:
-            nodes += made[0]
-            constants |= made[1]
-            types |= made[2]
-    return replace(model, types=types).with_nodes(nodes, constants) if len(nodes) > len(model.nodes) else model
+    return rewritten(model, _in_rows)
 
 
-def _in_rows(model: Model, node: Node) -> Made | None:
+def _in_rows(model: Model, node: Node) -> Replacement | None:
     source, target = model.shape(node.input(0)), model.shape(node.output)
     weights = model.constants.get(node.input(1))
     if node.op_type != "Conv" or node.domain or source is None or target is None or weights is None:
@@ -96,4 +82,4 @@ def _in_rows(model: Model, node: Node) -> Made | None:
     types |= {
         whole: TensorType(elem, (n, channels, rows, wide)), result: TensorType(elem, (n, outputs, 1, target[2 + along]))
     }
-    return nodes, constants, types
+    return Replacement(nodes, constants, types)

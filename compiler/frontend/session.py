@@ -1,6 +1,6 @@
 """onnxruntime as it runs a model word by word: no graph optimisation, so that nothing is fused and no tie is shifted.
 
-A float model that is only measured by may be optimised: it is several times faster then.
+A float model may be optimised: it is what others are measured by, and its last bits do not matter.
 """
 
 from __future__ import annotations

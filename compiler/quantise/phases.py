@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from compiler.frontend.model import Array, Model, Node, TensorType
-from compiler.quantise.rewrite import Replacement, rewritten
+from compiler.frontend.rewrite import Replacement, rewritten
 
 LEAST = 16
 """Samples of a kernel; shorter ones have little to win."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.frontend.model import Array, Model, Node, TensorType, part_proto
+from compiler.frontend.rewrite import Replacement, rewritten
 from compiler.frontend.session import run_session, session
-from compiler.quantise.rewrite import Replacement, rewritten
 
 Float64 = NDArray[np.float64]
 MOST_WEIGHTS = 1 << 20

@@ -22,7 +22,7 @@ def make_session(
 ) -> onnxruntime.InferenceSession:
     """On the CPU, silent; ``without``: optimisers that are left out.
 
-    Threads that wait sleep: spinning takes half of all processor time, and longer where others compute, too.
+    Threads that wait sleep: spinning ones take processor time from whatever else computes.
     """
     chosen = options or onnxruntime.SessionOptions()
     chosen.add_session_config_entry("session.intra_op.allow_spinning", "0")

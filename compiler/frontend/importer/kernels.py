@@ -93,7 +93,8 @@ def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True
     """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
 
     It sums dequantised values, rounding each time: what comes within the reach of these roundings of a tie may go either way.
-    ``even``: what the machine adds after rounding is even. It rounds ties before that, and onnxruntime after the zero-point.
+    ``even``: ties fall alike, whether they are rounded before or after the zero-point is added: what the machine adds after
+    rounding is even, or onnxruntime adds it after rounding, too.
     """
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     mean = sums * (source.scale / (count * out.scale))

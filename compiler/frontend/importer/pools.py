@@ -154,6 +154,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
     x, letters, out, window = _windowed(ctx, node, x)
     shape = map_shape(letters, out)
     size = ctx.map_shape(x)[1:3]
+    whole = window.kernel == tuple(size) and not any(window.pads)
     if not node.integer("count_include_pad", 0) and shape[1:3] == (1, 1) and window.dilation == (1, 1):
         inside = [min(window.kernel[side] - window.pads[side], size[side]) for side in (0, 1)]
         window = Window((inside[0], inside[1]))
@@ -176,7 +177,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
         return ctx.add(op, plain(letters, out), params)
 
     counts = [taps] if count_pad else _counts(window, size, (shape[1], shape[2]))
-    return Mean(build, x, counts, count_pad=count_pad, whole=window.kernel == tuple(size) and not padded)
+    return Mean(build, x, counts, count_pad=count_pad, whole=whole)
 
 
 def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list[int]:

@@ -120,7 +120,7 @@ class Mean:
     fused: bool = False
     """The zero-point is added before rounding, as QLinearAveragePool does."""
     whole: bool = False
-    """The window is the whole map: QLinearAveragePool adds the zero-point after rounding, as QLinearGlobalAveragePool does."""
+    """The window is the map itself, without padding: then QLinearAveragePool adds the zero-point after rounding."""
     real: bool = False
     """onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
     misc: bool = False

@@ -208,6 +208,21 @@ def test_average_adds_its_zero_point_before_rounding() -> None:
     check_exact(imported(model(nodes, (1, 8, 9, 9), scales, elem=TensorProto.INT8)), seeds=4)
 
 
+@pytest.mark.parametrize(
+    ("rows", "kernel", "pads"),
+    [(2, 2, 0), (4, 4, 0), (2, 4, 1), (3, 2, 0), (4, 2, 0)],
+    ids=["the map itself", "a larger map", "more than the map", "a part of the map", "many windows"],
+)
+def test_an_average_over_the_map_itself_adds_its_zero_point_after_rounding(rows: int, kernel: int, pads: int) -> None:
+    """All others add it before; the zero-point is odd, and half of the sums are ties."""
+    window = {"kernel_shape": [kernel] * 2, "pads": [pads] * 4, "strides": [kernel] * 2}
+    nodes = [node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, **window)]
+    scales = {"xs": f32(0.03125), "xz": np.int8(3), "ys": f32(0.015625), "yz": np.int8(-5)}
+    found = imported(model(nodes, (1, 64, rows, rows), scales, elem=TensorProto.INT8))
+    check_exact(found, seeds=4)
+    assert not found.inexact
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_average_of_counts_that_take_an_odd_zero_point_as_part_of_their_sum(dtype: type[np.int8] | type[np.uint8]) -> None:
     """2, 4 and 6 pixels: at half the scale each count has a whole number of units for it, which an odd count has not."""

@@ -1,4 +1,4 @@
-"""Nodes of a float model replaced one by one by others with the same function."""
+"""Nodes of a model are replaced one by one by others with the same function."""
 
 from __future__ import annotations
 
