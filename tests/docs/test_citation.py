@@ -13,7 +13,3 @@ ROOT = Path(__file__).parents[2]
 def test_the_citation_has_the_version_of_the_code() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [VERSION]
-
-
-def test_the_first_page_is_short() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150

@@ -11,6 +11,8 @@ from tests.docs.prose import DOCS, GENERATED, longest, sentences, words, written
 
 ROOT = DOCS.parent
 MOST_WORDS, LONGEST = 25_000, 45
+FIRST_PAGE = 150
+"""Lines of the README."""
 CONCEPT = 900
 """Words of two printed pages."""
 PAGES = [*sorted(DOCS.rglob("*.md")), *sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("*/papers/**/*.md"))]
@@ -43,6 +45,10 @@ def test_the_words_are_few() -> None:
     counts = {page.relative_to(DOCS).as_posix(): words(page.read_text(encoding="utf-8")) for page in written()}
     assert len(counts) > 50
     assert sum(counts.values()) <= MOST_WORDS, "python -m tests.docs.prose counts them by folder"
+
+
+def test_the_first_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= FIRST_PAGE
 
 
 def test_sentences_are_short() -> None:
