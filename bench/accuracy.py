@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf, isinf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -52,6 +53,8 @@ COLUMNS = (
     "network", "package", "parameters", "ours, dB", "its worst output", *(f"onnxruntime, {name.lower()}" for name in METHODS),
     "worst output of the best", "ours s", "onnxruntime's s",
 )  # fmt: skip
+NONE = -inf
+"""Of a network that onnxruntime's quantiser cannot take."""
 LEAST, ASKED = -0.5, 3.0
 """Decibels beside onnxruntime's best: of each network, in the median."""
 
@@ -125,7 +128,11 @@ class Figures:
     def of(self, key: str, measure: Callable[[], tuple[list[float], float]]) -> tuple[list[float], float]:
         found = self._known().get(key)
         if found is None:
-            found = measure()
+            try:
+                found = measure()
+            except (KeyError, TilewrightError) as error:  # its quantiser raises, or makes what onnxruntime does not load
+                print(f"{key}: onnxruntime's quantiser fails: {error!r}", flush=True)
+                found = [NONE], 0.0
             if self.path is not None:
                 self.path.write_text(json.dumps({**self._known(), key: found}, indent=1))
         values, seconds = found
@@ -167,10 +174,13 @@ def row_of(name: str, network: Network, folder: Path, choices: Choices, figures:
 
 def told(rows: Sequence[Mapping[str, str]]) -> str:
     """How many networks are as good as asked beside the best of onnxruntime's methods."""
-    gains = {}
+    gains, alone = {}, []
     for row in rows:
         best = max(float(row[f"onnxruntime, {name.lower()}"]) for name in METHODS)
-        gains[row["network"]] = float(row["ours, dB"]) - best
+        if isinf(best):
+            alone.append(row["network"])
+        else:
+            gains[row["network"]] = float(row["ours, dB"]) - best
     worse = {name: gain for name, gain in gains.items() if gain < LEAST}
     text = [
         f"Beside the best of onnxruntime's methods {len(gains) - len(worse)} of {len(gains)} networks are no more than "
@@ -178,6 +188,8 @@ def told(rows: Sequence[Mapping[str, str]]) -> str:
     ]
     if worse:
         text.append("Worse: " + ", ".join(f"{name} ({gain:+.1f} dB)" for name, gain in worse.items()) + ".")
+    if alone:
+        text.append("onnxruntime's quantiser fails on " + ", ".join(alone) + ".")
     return paragraph(*text)
 
 
