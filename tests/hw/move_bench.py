@@ -219,7 +219,8 @@ def naive_loadp(config: MachineConfig, memory: bytes, op: Op) -> dict[tuple[str,
             entries["table", op["dst"] + n] = dict(enumerate(word))
         elif op["int4"]:
             entries[MEMORIES[buffer], op["dst"] + n] = {
-                k: naive_column(word[k // 2 * config.axi_bytes :][: config.axi_bytes], k) for k in range(columns(config, buffer))
+                k: naive_column(word[k // 2 * config.axi_bytes :][: config.axi_bytes], k)
+                for k in range(columns(config, buffer))
             }
         else:
             beats = range(0, size, config.axi_bytes)
