@@ -39,7 +39,7 @@ def constants(form: str, shape: tuple[int, ...]) -> dict[str, Any]:
 def quantised(form: str, layer: onnx.NodeProto, weights: tuple[int, ...], **attributes: Any) -> onnx.ModelProto:
     table = constants(form, weights)
     zero = " wz" if "wz" in table else ""
-    axis = {"axis": 0} if np.ndim(table["ws"]) else {}
+    axis: dict[str, Any] = {"axis": 0} if np.ndim(table["ws"]) else {}
     made = model([
         node("QuantizeLinear", "x xs xz", "q"), node("DequantizeLinear", "q xs xz", "f"),
         node("DequantizeLinear", f"w ws{zero}", "v", **axis, **attributes), layer,
@@ -92,7 +92,7 @@ def test_activations_of_four_bits_stay_on_the_cpu() -> None:
 
 
 def activations() -> onnx.ModelProto:
-    table = {"xs": np.float32(0.5), "xz": np.zeros((), ml_dtypes.int4)}
+    table: dict[str, Any] = {"xs": np.float32(0.5), "xz": np.zeros((), ml_dtypes.int4)}
     made = model([
         node("QuantizeLinear", "x xs xz", "q"), node("DequantizeLinear", "q xs xz", "f"), node("Relu", "f", "y"),
     ], SHAPE, table, opset=21)  # fmt: skip

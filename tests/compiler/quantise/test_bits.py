@@ -26,8 +26,8 @@ SOURCE = model(
 DENSE = [name for name in SHAPES if name != "d"]
 
 
-def made(bits: str, **how: str) -> Quantised:
-    return quantise(read(SOURCE), {"x": DATA}, Choices(weights=bits, **how))
+def made(bits: str, scheme: str = "free", method: str = "measured") -> Quantised:
+    return quantise(read(SOURCE), {"x": DATA}, Choices(scheme, method, weights=bits))
 
 
 def narrow(found: Quantised) -> list[str]:

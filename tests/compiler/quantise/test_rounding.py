@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,7 @@ def test_a_row_of_zeros_has_a_step() -> None:
     "attributes",
     [{}, {"pads": [1, 0, 2, 1]}, {"strides": [2, 3]}, {"dilations": [2, 1], "pads": [1, 1, 1, 1], "strides": [1, 2]}],
 )
-def test_places_hold_what_an_output_reads(attributes: dict[str, list[int]]) -> None:
+def test_places_hold_what_an_output_reads(attributes: dict[str, Any]) -> None:
     """Each row times the weights is an output of onnxruntime's convolution."""
     x, w = (RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 9, 8), (4, 3, 2, 3)))
     source = model([node("Conv", "x w", **attributes)], x.shape, {"w": w})
