@@ -1,12 +1,13 @@
 """What a compilation makes on networks that the compiler was tuned on, and on others: ``python -m bench.hold_out``.
 
-    python -m bench.hold_out [--config base zu9] [--only NETWORK ...] [--save FILE] [--beside FILE] [--checkout DIR]
+    python -m bench.hold_out [--config base zu9] [--only NETWORK ...] [--save FILE] [--beside FILE] [--checkout DIR] [--table]
 
 The compiler's tuned numbers (``compiler/tuned.py``) were chosen while looking at the *tuning set*. Whether one of them is kept
 is decided by the mean of the *hold-out set*. Each network is compiled from a file with the default effort, in a process of its
 own without the costs that earlier compilations keep; cycles are the cycle model's, seconds of the clock without the import.
 ``--save`` keeps the figures in a file and ``--beside`` compares with such a file; ``--checkout`` measures another checkout. A
-configuration is a preset or a TOML file; ``--like PRESET`` compares files with that preset's figures.
+configuration is a preset or a TOML file; ``--like PRESET`` compares files with that preset's figures. ``--table`` puts what
+``--beside`` compares into docs/results/cycles.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import onnx
 
 from bench.checkout import ROOT, run_in
 from bench.command import command
+from bench.network_table import CYCLES, put_row, put_text
 from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
 from isa.config import PRESETS, load_config
@@ -46,6 +48,8 @@ for config in sys.argv[2:]:
     found[config] = {"seconds": time.perf_counter() - since, "cycles": estimated_cycles(made.program)}
 print(json.dumps(found))
 """
+TITLE = "Tuning set and hold-out set"
+COLUMNS = ("set", "configuration", "network", "cycles", "cycles before", "change")
 Figures = dict[str, dict[str, float]]
 """Of one network, by configuration: seconds and cycles."""
 
@@ -82,6 +86,7 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="a file that --save has written")
     parser.add_argument("--checkout", type=Path, default=ROOT)
     parser.add_argument("--like", choices=PRESETS)
+    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     for config in arguments.config:
         load_config(config)
@@ -101,9 +106,14 @@ def main() -> None:
                 change = figures["cycles"] / other["cycles"] - 1
                 cells += [f"{other['seconds']:.1f}", f"{other['cycles']:,}", f"{change:+.2%}"]
             print(" | ".join(cells), flush=True)
+            if arguments.table and other:
+                put_row(TITLE, COLUMNS, [*cells[:3], cells[4], cells[6], cells[7]], 3, CYCLES)
         if arguments.save:
             arguments.save.write_text(json.dumps(found, indent=1))
-    print("\n".join(means(found, before, arguments.config)))
+    lines = means(found, before, arguments.config)
+    print("\n".join(lines))
+    if arguments.table:
+        put_text(TITLE, "\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines), CYCLES)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ Array = NDArray[Any]
 ROOT = Path(__file__).parents[1]
 TITLE = "Right answers"
 CALIBRATED = 20
-COLUMNS = ("inputs", "network", "answered", "float", "ours", *(f"onnxruntime, {name.lower()}" for name in METHODS))
+WEIGHTS = {"ours": "8", "ours, 4 bits": "4", "ours, mixed": "auto"}
+"""Bits of weights, by column."""
+COLUMNS = ("inputs", "network", "answered", "float", *WEIGHTS, *(f"onnxruntime, {name.lower()}" for name in METHODS))
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def row_of(name: str, chosen: Labelled, folder: Path) -> list[str]:
     data, labels = _inputs(model, arrays[chosen.images]), arrays["labels"]
     own = read_arrays(folder / chosen.own)[chosen.images] if chosen.own else arrays[chosen.images][:CALIBRATED]
     calibration = _inputs(model, own)
-    made = [to_proto(model), ours(model, calibration, Choices())[0]]
+    made = [to_proto(model), *(ours(model, calibration, Choices(weights=bits))[0] for bits in WEIGHTS.values())]
     cells = [str(_right(each, model, data, labels)) for each in made]
     for how in METHODS:
         try:

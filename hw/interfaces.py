@@ -57,14 +57,19 @@ class BufferRead(wiring.Signature):
 
 
 class BufferWrite(wiring.Signature):
-    """Write port of a parameter memory, seen from the writer: one AXI beat into one column of a word."""
+    """Write port of a parameter memory, seen from the writer: one AXI beat into one column of a word.
 
-    def __init__(self, depth_bits: int, columns: int, beat_bits: int) -> None:
+    With ``pairs`` a write may also take two columns: ``both`` is high, ``column`` is the first of them and even, and each
+    takes its own data. Else all columns take the same: ``data`` and ``odd`` are equal.
+    """
+
+    def __init__(self, depth_bits: int, columns: int, beat_bits: int, pairs: bool = False) -> None:
         super().__init__({
             "en": Out(1),
             "addr": Out(depth_bits),
             "column": Out(range(max(2, columns))),
             "data": Out(beat_bits),
+            **({"both": Out(1), "odd": Out(beat_bits)} if pairs else {}),
         })
 
 

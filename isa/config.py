@@ -276,9 +276,10 @@ class MachineConfig:
             "TABLE": 256,
         }
 
-    def buffer_dram_bytes(self, buffer: str) -> int:
-        """Bytes of the same word in DRAM: padded to whole AXI beats."""
-        return -(-self._word_bytes[buffer] // self.axi_bytes) * self.axi_bytes
+    def buffer_dram_bytes(self, buffer: str, int4: bool = False) -> int:
+        """Bytes of the same word in DRAM: padded to whole AXI beats. With ``int4`` a beat holds two columns of a beat."""
+        columns = -(-self._word_bytes[buffer] // self.axi_bytes)
+        return (-(-columns // 2) if int4 else columns) * self.axi_bytes
 
     def buffer_depth(self, buffer: str) -> int:
         return {

@@ -209,10 +209,12 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (
                 Field("buffer", 3, "which buffer", enum=Buffer),
                 Field("region", 2, "DRAM region", enum=Region),
-                reserved(27),
+                Field("int4", 1, "weights of four bits: each byte of a beat holds one of a column (bits 0 to 3) and one of the next"),
+                reserved(26),
             ),
         ),
         (
+            Rule("int4 needs buffer = WEIGHT", lambda f, c: (f.int4 == 0) | (f.buffer == Buffer.WEIGHT)),
             Rule("offset is a multiple of the AXI beat", lambda f, c: (f.offset & (c.axi_bytes - 1)) == 0),
         ),
     ),

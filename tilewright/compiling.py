@@ -47,6 +47,7 @@ def compile_model(
     follow: str = USUAL,
     accuracy: float | None = None,
     top1: float | None = None,
+    weights: str = "8",
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -64,7 +65,7 @@ def compile_model(
 
     ``scheme``, ``method``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
     the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
-    layers stay in float for; ``follow``: how much of what
+    layers stay in float for; ``weights``: their bits, 8, 4 or auto (``compiler.quantise.bits``); ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``nodes``: the most that the model may have, those of its functions counted.
@@ -88,7 +89,7 @@ def compile_model(
     imported = imported_as(
         model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
         method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
-        edges=edges,
+        weights=weights, edges=edges,
     )  # fmt: skip
     database = open_database(machine) if cache else None
     compiled = compile_graph(
@@ -105,10 +106,10 @@ def imported_as(
     nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
     calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
     keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
-    top1: float | None = None, edges: Edges = PLAIN,
+    top1: float | None = None, weights: str = "8", edges: Edges = PLAIN,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work."""
-    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1)
+    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1, weights)
     choices.check()
     edges.check()
     return import_model(

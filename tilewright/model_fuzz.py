@@ -63,7 +63,8 @@ class Case:
     seed: int
     recipe: Recipe
     form: tuple[str, ...]
-    """A scheme for a float model, or how onnxruntime's tool quantises it: activations, weights, form, and some of ``MORE``."""
+    """A scheme for a float model, and perhaps the bits of its weights; or how onnxruntime's tool quantises it: activations,
+    weights, form, and some of ``MORE``."""
     config: MachineConfig
     strategy: str
     traits: tuple[str, ...] = ()
@@ -78,11 +79,14 @@ class Case:
         return quantised(model.SerializeToString(), activations, weights, form, everything=everything, powers=powers)
 
     def compiled(self) -> Compiled:
-        scheme = self.form[0] if self.form[0] in SCHEMES else SCHEMES[0]
+        scheme, *bits = self.form if self.form[0] in SCHEMES else SCHEMES[:1]
         with warnings.catch_warnings():
             for category in (CalibrationWarning, NothingOnMachine, ManyParameters):
                 warnings.simplefilter("ignore", category)
-            return compile_model(self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme, follow=INEXACT)
+            return compile_model(
+                self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme, weights="".join(bits) or "8",
+                follow=INEXACT,
+            )  # fmt: skip
 
     def __str__(self) -> str:
         layers = ", ".join(layer.kind for layer in self.recipe.layers)
@@ -115,6 +119,8 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     rng = random.Random(f"case {seed}")
     recipe = random_recipe(seed)
     form: tuple[str, ...] = (rng.choice(SCHEMES),)
+    if form == ("free",) and seed % 2:
+        form = ("free", "4")
     # onnxruntime's tool asks for a newer operator set than the oldest.
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
@@ -314,7 +320,8 @@ def save_case(case: Case, path: Path, detail: str) -> None:
     """How to see it again, configuration, and the model if it can be made at all."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.toml").write_text(case.config.to_toml())
-    scheme = f" --scheme {case.form[0]}" if case.form[0] in SCHEMES else ""
+    options = zip(("--scheme", "--weights"), case.form, strict=False) if case.form[0] in SCHEMES else ()
+    scheme = "".join(f" {option} {value}" for option, value in options)
     again = f"tilewright check model.onnx --config config.toml --strategy {case.strategy}{scheme}"
     (path / "case.txt").write_text(f"{detail}\n\nseed {case.seed}: {case}\n{again}\n")
     with suppress(ArithmeticError, ValueError):  # That it cannot be made is then what is wrong.

@@ -92,6 +92,10 @@ OPTIONS: tuple[Decorator, ...] = (
         help="What signal to noise each output of a float model is to reach, as 30dB: layers stay in float for it.",
     ),
     click.option("--top1", type=float, help="Share of inputs that keep their greatest output, as 0.99: layers stay in float."),
+    click.option(
+        "--weights", default="8", show_default=True, metavar="8|4|auto|auto:30dB|auto:2MB",
+        help="Bits of a float model's weights; auto: four in the layers that cost a decibel, leave so many, or need few bytes.",
+    ),
     click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
     click.option(
         "--exact", "follow", flag_value="exact",
@@ -137,7 +141,7 @@ def model_arguments(how: Mapping[str, Any], model: Path) -> dict[str, Any]:
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
         "calibration": _calibration(how, model),
-        **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1")},
+        **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1", "weights")},
         "batch": how["batch"],
         "shapes": dict(how["shapes"]),
         "nodes": how["nodes"],

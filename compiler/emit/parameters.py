@@ -64,8 +64,7 @@ class UnpackedImage(ConstImage):
         return offset
 
     def place_block(self, block: Block) -> dict[Buffer, int]:
-        bytes_of = self._config.buffer_dram_bytes
-        offsets = {buffer: self._reserve(words * bytes_of(buffer.name)) for buffer, words in block.sizes.items()}
+        offsets = {buffer: self._reserve(words * block.pitch(self._config, buffer)) for buffer, words in block.sizes.items()}
         self._asked.append((block, offsets))
         return offsets
 
@@ -147,11 +146,12 @@ class Parameters:
         for buffer, offset in self._offsets[block].items():
             ring, words = self.rings[buffer], block.sizes[buffer]
             at[buffer] = ring.pin(words) if pinned else ring.take(words)
-            size = self.config.buffer_dram_bytes(buffer.name)
+            size = block.pitch(self.config, buffer)
             most = max(-(-ring.depth // PIECES), LEAST_BYTES // size)
             for first in range(0, words, most):
                 count = min(most, words - first)
-                pending.append(self._load(buffer, offset + first * size, count, at[buffer] + first))
+                int4 = block.int4 and buffer is Buffer.WEIGHT
+                pending.append(self._load(buffer, offset + first * size, count, at[buffer] + first, int4))
         return at, pending
 
     def load_table(self, table: NDArray[np.int8]) -> tuple[int, Pending]:
@@ -162,9 +162,11 @@ class Parameters:
         for ring in self.rings.values():
             ring.unpin()
 
-    def _load(self, buffer: Buffer, offset: int, words: int, dst: int) -> Pending:
-        values = {"offset": offset, "dst": dst, "count": words, "buffer": int(buffer), "region": int(Region.CONST)}
-        size = words * self.config.buffer_dram_bytes(buffer.name)
+    def _load(self, buffer: Buffer, offset: int, words: int, dst: int, int4: bool = False) -> Pending:
+        values = {
+            "offset": offset, "dst": dst, "count": words, "buffer": int(buffer), "region": int(Region.CONST), "int4": int(int4),
+        }  # fmt: skip
+        size = words * self.config.buffer_dram_bytes(buffer.name, int4)
         cycles = size if buffer is Buffer.TABLE else size // self.config.axi_bytes
         return Pending("LOADP", values, (), [Access(SPACE_OF[buffer], dst, words)], cycles + 4)
 

@@ -24,6 +24,7 @@ from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.long_kernels import with_long_kernels_in_rows
 from compiler.frontend.model import Model, to_proto
+from compiler.frontend.narrow import with_wide_constants
 from compiler.frontend.partition import partitioned, port, segments
 from compiler.frontend.reader import Source, load, read
 from compiler.frontend.transposes import with_fewer_transposes
@@ -134,6 +135,7 @@ def _import(
         # What was made of the float model has its types already.
         model = model if model is quantised_model else with_types(model)
     else:
+        model = with_wide_constants(model)
         if edges.raw:
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)

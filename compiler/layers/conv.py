@@ -17,7 +17,7 @@ from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.layers.scales import for_lanes
 from compiler.layers.window import WindowRows, output_values, window_values
-from compiler.xgraph.ops import Conv, Finish, Op, Requantisation, Window
+from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
@@ -63,7 +63,7 @@ class ConvLayer:
     shifts: Shifts = ()
 
     def __init__(
-        self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
+        self, config: MachineConfig, op: Conv | ConvTranspose, source: Tensor, target: Tensor, *,
         window: Window, weights: NDArray[np.int8], requantisation: Requantisation, finish: Finish,
         groups: int, pad_value: int, weight_zp: int,
     ) -> None:  # fmt: skip
@@ -183,12 +183,13 @@ class ConvLayer:
         sizes = {Buffer.WEIGHT: part.chunks * self._taps_of(part) * part.vectors}
         if not part.acc_out:
             sizes[Buffer.PARAM] = part.chunks
-        return Block(sizes, part, lambda: self._pack(part), divisible=not (part.acc_in or part.acc_out))
+        whole = not (part.acc_in or part.acc_out)
+        return Block(sizes, part, lambda: self._pack(part), divisible=whole, int4=self.op.int4)
 
     def _pack(self, part: Part) -> dict[Buffer, NDArray[np.uint8]]:
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
         weights = self._lane_weights(part)[:, part.kernel.begin : part.kernel.end]
-        words = {Buffer.WEIGHT: weight_words(self.config, weights, slots, self.weight_zp)}
+        words = {Buffer.WEIGHT: weight_words(self.config, weights, slots, self.weight_zp, self.op.int4)}
         if not part.acc_out:
             words[Buffer.PARAM] = param_words(self.config, self.requantisation, slots)
         return words

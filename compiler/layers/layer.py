@@ -35,8 +35,15 @@ class Block:
     divisible: bool = True
     """Whether rows may be computed in several pieces: not if their sums wait in the accumulator buffer."""
 
+    int4: bool = False
+    """Whether DRAM holds the weights in four bits each."""
+
+    def pitch(self, config: MachineConfig, buffer: Buffer) -> int:
+        """Bytes of a word in DRAM."""
+        return config.buffer_dram_bytes(buffer.name, self.int4 and buffer is Buffer.WEIGHT)
+
     def bytes(self, config: MachineConfig) -> int:
-        return sum(words * config.buffer_dram_bytes(buffer.name) for buffer, words in self.sizes.items())
+        return sum(words * self.pitch(config, buffer) for buffer, words in self.sizes.items())
 
 
 ParameterWords = Mapping[Buffer, int]

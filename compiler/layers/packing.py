@@ -34,7 +34,9 @@ def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
     return np.where(used & (slots < channels), slots, -1)
 
 
-def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64], zero_point: int) -> Bytes:
+def weight_words(
+    config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64], zero_point: int, int4: bool = False
+) -> Bytes:
     """Chunk by chunk: kernel row, kernel column, input vector; each word ``ic_p x oc_p``, padded to whole beats.
 
     ``weights``: output channel x kernel row x kernel column x input channel (already padded or folded as the
@@ -47,7 +49,17 @@ def weight_words(config: MachineConfig, weights: NDArray[np.int8], slots: NDArra
     used = slots >= 0
     lanes[..., :inputs][used] = weights[slots[used]]
     words = lanes.reshape(*slots.shape, k_h, k_w, vectors, config.ic_p).transpose(0, 2, 3, 4, 5, 1)
-    return _beats(words.reshape(-1, config.ic_p * config.oc_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
+    columns = _beats(words.reshape(-1, config.ic_p * config.oc_p).view(np.uint8), config.buffer_dram_bytes("WEIGHT"))
+    return narrowed(columns, config.axi_bytes) if int4 else columns
+
+
+def narrowed(words: Bytes, beat: int) -> Bytes:
+    """Numbers of four bits in place of bytes: each beat holds a column in its low halves and the next in its high ones."""
+    columns = words.reshape(len(words), -1, beat)
+    high = np.zeros_like(columns[:, ::2])
+    high[:, : columns.shape[1] // 2] = columns[:, 1::2]
+    packed_beats: Bytes = columns[:, ::2] & np.uint8(0xF) | high << np.uint8(4)
+    return packed_beats.reshape(len(words), -1)
 
 
 def records(requantisation: Requantisation) -> NDArray[np.uint64]:

@@ -124,7 +124,7 @@ class TransposeLayer:
         if any(not blocks for blocks in found):
             return []
         return [
-            Block(block.sizes, PhasePart(n, block), block.pack, block.divisible)
+            Block(block.sizes, PhasePart(n, block), block.pack, block.divisible, block.int4)
             for n, blocks in enumerate(found)
             for block in blocks
         ]

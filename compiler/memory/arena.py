@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from compiler.memory.blocks import Block, independent_parts, largest_live_set
 from compiler.memory.exact_places import OutOfEffortError, Packing, orders
 from compiler.tuned import FIRST_PACKING_CHOICES as _FIRST_TRY
@@ -93,18 +95,16 @@ def pack(blocks: Sequence[Block], ceiling: int, effort: int = EFFORT) -> list[in
 
 def first_fit(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
     """Each block in turn at the lowest place that is free over its life."""
-    offsets = [0] * len(blocks)
-    placed: list[int] = []
+    begin, end, size = (np.array([getattr(block, name) for block in blocks], np.int64) for name in ("begin", "end", "size"))
+    offsets = np.zeros(len(blocks), np.int64)
+    placed = np.empty(0, np.intp)  # by offset
     for index in order:
-        taken = sorted((offsets[n], offsets[n] + blocks[n].size) for n in placed if blocks[n].meets(blocks[index]))
-        where = 0
-        for begin, end in taken:
-            if begin - where >= blocks[index].size:
-                break
-            where = max(where, end)
-        offsets[index] = where
-        placed.append(index)
-    return offsets
+        met = placed[(begin[placed] < end[index]) & (begin[index] < end[placed])]
+        tops = np.maximum.accumulate(np.append(0, offsets[met] + size[met]))
+        free = offsets[met] - tops[:-1] >= size[index]
+        offsets[index] = tops[free.argmax() if free.any() else -1]
+        placed = np.insert(placed, np.searchsorted(offsets[placed], offsets[index]), index)
+    return [int(offset) for offset in offsets]
 
 
 def _total(blocks: Sequence[Block], offsets: Sequence[int]) -> int:

@@ -19,12 +19,8 @@ class Block:
         return self.begin < other.end and other.begin < self.end
 
 
-def sections(blocks: Sequence[Block]) -> list[frozenset[int]]:
-    """The largest sets of blocks (by index) that live at one time, in the order of time.
-
-    Two blocks live together if and only if they are together in one of these sets, so nothing else of time matters.
-    A set is the largest around if a block has come since the last one went, and one goes now.
-    """
+def spans(blocks: Sequence[Block]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Of each block the half-open interval of the ``sections`` that it is in; and the bytes of each section."""
     changes = sorted({time for block in blocks for time in (block.begin, block.end)})
     begins: dict[int, list[int]] = {time: [] for time in changes}
     ends: dict[int, list[int]] = {time: [] for time in changes}
@@ -32,22 +28,41 @@ def sections(blocks: Sequence[Block]) -> list[frozenset[int]]:
         if block.begin < block.end:
             begins[block.begin].append(index)
             ends[block.end].append(index)
-    live: set[int] = set()
-    found: list[frozenset[int]] = []
+    first, past = [0] * len(blocks), [0] * len(blocks)
+    totals: list[int] = []
+    live = 0
     grown = False
     for time in changes:
         if ends[time] and grown:
-            found.append(frozenset(live))
+            totals.append(live)
             grown = False
-        live.difference_update(ends[time])
-        grown = grown or bool(begins[time])
-        live.update(begins[time])
-    return found
+        for index in ends[time]:
+            past[index] = len(totals)
+            live -= blocks[index].size
+        for index in begins[time]:
+            first[index] = len(totals)
+            live += blocks[index].size
+            grown = True
+    return list(zip(first, past, strict=True)), totals
+
+
+def sections(blocks: Sequence[Block]) -> list[frozenset[int]]:
+    """The largest sets of blocks (by index) that live at one time, in the order of time.
+
+    Two blocks live together if and only if they are together in one of these sets, so nothing else of time matters.
+    A set is the largest around if a block has come since the last one went, and one goes now.
+    """
+    reach, totals = spans(blocks)
+    found: list[set[int]] = [set() for _ in totals]
+    for index, (first, past) in enumerate(reach):
+        for members in found[first:past]:
+            members.add(index)
+    return [frozenset(members) for members in found]
 
 
 def largest_live_set(blocks: Sequence[Block]) -> int:
     """Bytes in use at the worst time: no arena is smaller."""
-    return max((sum(blocks[index].size for index in live) for live in sections(blocks)), default=0)
+    return max(spans(blocks)[1], default=0)
 
 
 def independent_parts(blocks: Sequence[Block]) -> Iterator[list[int]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator, Sequence
 
-from compiler.memory.blocks import Block, sections
+from compiler.memory.blocks import Block, sections, spans
 
 
 class _Kind(enum.IntEnum):
@@ -238,14 +238,9 @@ class Packing:
 
 def orders(blocks: Sequence[Block]) -> list[tuple[Callable[[int], tuple[int, ...]], bool]]:
     """Ways to search, the one that finds most first: the rank of a block, and whether sections of little slack go first."""
-    live = sections(blocks)
-    width = [0] * len(blocks)
-    crowd = [0] * len(blocks)
-    for members in live:
-        total = sum(blocks[index].size for index in members)
-        for index in members:
-            width[index] += 1
-            crowd[index] = max(crowd[index], total)
+    reach, totals = spans(blocks)
+    width = [past - first for first, past in reach]
+    crowd = [max(totals[first:past], default=0) for first, past in reach]
 
     def crowded_then_large(index: int) -> tuple[int, ...]:
         return -crowd[index], -blocks[index].size, index

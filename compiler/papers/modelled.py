@@ -38,9 +38,7 @@ class Modelled(Evaluator):
     @cached_property
     def _parameters(self) -> list[int]:
         """Bytes of each operation, as our machine packs them: so bytes are those of our planner."""
-        return [
-            sum(words * self.config.buffer_dram_bytes(b.name) for b, words in found.items()) for found in self._parameter_words
-        ]  # fmt: skip
+        return [sum(block.bytes(self.config) for block in blocks) for blocks in self.parameter_blocks]
 
     def parameters_of(self, mask: Mask) -> int:
         return sum(self._parameters[n] for n in bits_of(mask))

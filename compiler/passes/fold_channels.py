@@ -1,4 +1,4 @@
-"""Channels that are only put in another order are made in that order."""
+"""Channels that are only selected, or put in another order, are made or read in that order."""
 
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ from numpy.typing import NDArray
 
 from compiler.passes.rewrite import sole_reader
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Conv, Op, Requantisation
+from compiler.xgraph.ops import Conv, Op, Requantisation, Slice
 
 _UNIT = 1 << 23
 
 
 def fold_channels(graph: XGraph) -> XGraph:
-    """A channel order (a 1x1 convolution by ones) moves into the convolution before it."""
+    """A channel order moves into the convolution before it, or into the dense 1x1 convolution after it."""
     ops: dict[str, Op] = {}
     for op in graph.ops:
         producer = ops.get(op.inputs[0]) if op.inputs else None
+        alone = isinstance(producer, Conv) and sole_reader(graph, op.inputs[0], op)
         order = channel_order(op)
-        if order is not None and isinstance(producer, Conv) and sole_reader(graph, op.inputs[0], op):
+        if order is None and isinstance(producer, Conv) and producer.groups == 1:
+            order = _sliced(graph, op)
+        if order is not None and isinstance(producer, Conv) and alone:
             del ops[op.inputs[0]]
             ops[op.output] = replace(_reordered(producer, order), outputs=op.outputs)
+        elif alone and isinstance(producer, Conv) and isinstance(op, Conv) and (read := _read(op, producer)) is not None:
+            del ops[op.inputs[0]]
+            ops[op.output] = read
         else:
             ops[op.outputs[0] if op.outputs else op.name] = op
     return graph.with_ops(ops.values())
@@ -46,6 +52,30 @@ def channel_order(op: Op) -> NDArray[np.intp] | None:
         return None
     order: NDArray[np.intp] = weights.argmax(axis=1)
     return order
+
+
+def _sliced(graph: XGraph, op: Op) -> NDArray[np.intp] | None:
+    """The channels that a slice keeps, if it keeps all rows and columns."""
+    if not isinstance(op, Slice):
+        return None
+    before, after = graph.tensors[op.inputs[0]].shape, graph.tensors[op.output].shape
+    return np.arange(op.begin[2], op.begin[2] + after[3]) if before[:3] == after[:3] else None
+
+
+def _read(op: Conv, producer: Conv) -> Conv | None:
+    """The convolution over what the order reads; a channel that is not selected has no weight.
+
+    It may not multiply more often than the two do.
+    """
+    order = channel_order(producer)
+    if order is None or op.groups != 1 or op.window.kernel != (1, 1) or len(set(order)) < len(order):
+        return None
+    there = producer.weights.shape[3]
+    if (there - len(order)) * len(op.weights) > there * len(order):
+        return None
+    weights = np.full((*op.weights.shape[:3], there), op.weight_zp, np.int8)
+    weights[..., order] = op.weights
+    return replace(op, inputs=producer.inputs, weights=weights)
 
 
 def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:

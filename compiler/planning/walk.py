@@ -221,9 +221,11 @@ def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
 def waiting_weights(config: MachineConfig, residence: Residence) -> float:
     """Cycles of loading what streams and may wait or be in use: whole blocks that fit beside what stays."""
     left, largest = config.weight_depth, 0
+    pitch = config.buffer_dram_bytes("WEIGHT", int4=True)
     for name, blocks in residence.blocks.items():
         words = [block.sizes.get(Buffer.WEIGHT, 0) for block in blocks]
         left -= sum(words[: residence.stay[name]])
         largest = max([largest, *words[residence.stay[name] :]])
+        pitch = max([pitch, *(block.pitch(config, Buffer.WEIGHT) for block in blocks[residence.stay[name] :])])
     waiting = left // largest * largest if largest else left
-    return waiting * config.buffer_dram_bytes("WEIGHT") / config.axi_bytes
+    return waiting * pitch / config.axi_bytes

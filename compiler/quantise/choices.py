@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from compiler.frontend.model import Model
+from compiler.quantise.bits import Bits, bits_of
 from compiler.quantise.methods import MEASURED, method_of
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.sensitive import Target
@@ -24,7 +25,7 @@ class Choices:
 
     ``method``: a calibration method for all tensors, or ``measured``: what ``compiler.quantise.refine`` finds best.
     ``accuracy``: decibels that each output is to reach, ``top1``: share of inputs whose greatest output is to stay, on
-    calibration inputs that are held back; layers stay in float for it.
+    calibration inputs that are held back; layers stay in float for it. ``weights``: their bits (``compiler.quantise.bits``).
     ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
     what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
     """
@@ -36,6 +37,7 @@ class Choices:
     follow: str = USUAL
     accuracy: float | None = None
     top1: float | None = None
+    weights: str = "8"
 
     def check(self) -> None:
         """Refuses names that nothing goes by, before any work is done."""
@@ -47,8 +49,19 @@ class Choices:
             raise CalibrationError(f"top-1: {self.top1} is asked for, expected a share above 0 and at most 1, as 0.99")
         if self.target is not None and self.method != MEASURED:
             raise CalibrationError(f"accuracy: needs calibration method {MEASURED}, found {self.method!r}; leave one out")
+        bits = self.bits
+        if bits is not None and self.scheme != "free":
+            raise CalibrationError(f"bits of weights: {self.weights!r} needs scheme free, found {self.scheme!r}; leave one out")
+        if bits is not None and not bits.everywhere and self.method != MEASURED:
+            raise CalibrationError(
+                f"bits of weights: {self.weights!r} needs calibration method {MEASURED}, found {self.method!r}; leave one out"
+            )
         if self.follow not in FOLLOW:
             raise CalibrationError(f"following kernels: {self.follow!r} is unknown; choose one of {', '.join(FOLLOW)}")
+
+    @property
+    def bits(self) -> Bits | None:
+        return bits_of(self.weights)
 
     @property
     def target(self) -> Target | None:

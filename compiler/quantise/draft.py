@@ -47,6 +47,8 @@ class Draft:
     """Nodes that stay in float."""
     factors: Factors = field(default_factory=dict)
     """What channels are divided by, where they are equalised."""
+    narrow: Weights = field(default_factory=dict)
+    """Weights in four bits."""
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
@@ -130,7 +132,7 @@ class Draft:
         """``showing``: tensors whose float images become outputs, too. Of other tensors than inputs and outputs the types are
         not known yet."""
         shown = replace(self.model, outputs=tuple(dict.fromkeys((*self.model.outputs, *showing))))
-        return written(shown, self.forms, params, self.scheme, shifts or {}, self.weights)
+        return written(shown, self.forms, params, self.scheme, shifts or {}, {**self.weights, **self.narrow})
 
 
 def _coarsen_means(

@@ -25,10 +25,14 @@ Weights = Mapping[tuple[str, int], tuple[Float, Whole]]
 """Scales and int8 values by name and axis of the outputs."""
 
 
+def linear_layers(model: Model, forms: Forms) -> list[tuple[Node, Form]]:
+    """Kernels and matrices with weights."""
+    return [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
+
+
 def weights_of(model: Model, forms: Forms, scheme: Scheme) -> Weights:
     """The weights of all kernels and matrices; they need no calibration."""
-    linear = [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
-    asked = dict.fromkeys((node.inputs[1], _axis_of_outputs(node, form)) for node, form in linear)
+    asked = dict.fromkeys((node.inputs[1], axis_of_outputs(node, form)) for node, form in linear_layers(model, forms))
     scales = {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}
     return {(name, axis): (scale, _whole(model.constants[name], scale, axis)) for (name, axis), scale in scales.items()}
 
@@ -154,7 +158,7 @@ class _Writer:
     def _linear(self, node: Node, form: Form) -> None:
         x, out = node.inputs[0], self._final(node)
         weights = self.model.constants[node.inputs[1]]
-        axis = _axis_of_outputs(node, form)
+        axis = axis_of_outputs(node, form)
         bias = self.model.constants[node.input(2)] if node.input(2) else np.zeros(weights.shape[axis], np.float32)
         bias = np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), weights.shape[axis]))
         x_scale = np.float64(np.float32(self.params[x].scale))
@@ -271,7 +275,7 @@ class _Writer:
         return image
 
 
-def _axis_of_outputs(node: Node, form: Form | None) -> int:
+def axis_of_outputs(node: Node, form: Form | None) -> int:
     return 0 if form is Form.CONV or node.integer("transB", 0) else 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler.frontend.folding import fold_constants
@@ -12,6 +12,7 @@ from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model
 from compiler.frontend.types import with_types
 from compiler.quantise.arrays import read_arrays
+from compiler.quantise.bits import as_weights, narrowed
 from compiler.quantise.choices import Choices
 from compiler.quantise.draft import Draft
 from compiler.quantise.emit import weights_of
@@ -92,9 +93,13 @@ def quantise(
     draft = Draft(prepared, forms, scheme, statistics, weights.result(), given or {}, asked | apart)
     told = progress or (lambda _: None)
     if choices.method == MEASURED and kept.batches and float_outputs(prepared):
-        found = refined(draft, kept.batches, told, choices.target)
+        found = refined(draft, kept.batches, told, choices.target, choices.bits)
         told(f"quantised {len(names)} tensors")
         return Quantised(found.model, found.float_model, statistics, found.kept, by_name)
+    if choices.bits is not None:
+        if not choices.bits.everywhere:
+            raise CalibrationError(f"bits of weights: {choices.weights!r} needs calibration data; give it, or say 4 or 8")
+        draft = replace(draft, narrow=as_weights(narrowed(prepared, forms, kept.batches)))
     method = method_of(UNMEASURED if choices.method == MEASURED else choices.method)
     result = with_types(draft.written(draft.params(method)))
     told(f"quantised {len(names)} tensors")

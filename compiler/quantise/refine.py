@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model
 from compiler.frontend.session import RuntimeRefusal
 from compiler.frontend.types import with_types
+from compiler.quantise.bits import Bits, Narrow, Way, as_weights, chosen, narrowed
 from compiler.quantise.chosen import methods_of
 from compiler.quantise.draft import Draft, Shifts
 from compiler.quantise.forms import Form
@@ -71,7 +73,9 @@ class Refined:
     kept: frozenset[str]
 
 
-def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | None = None) -> Refined:
+def refined(
+    draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | None = None, bits: Bits | None = None
+) -> Refined:
     """``told`` gets the score of each trial."""
     seen, held = (feeds[::2], feeds[1::2]) if len(feeds) >= FEWEST else (feeds, feeds)
     part = draft.calibrated(seen)
@@ -87,7 +91,10 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
     best = max(found, key=lambda choice: choice.score)
     trial, part = found[best], found[best].draft
     best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
-    reference, made = Reference.of(part.model, held), with_types(part.written(best.params(part), best.shifts))
+    reference = Reference.of(part.model, held)
+    ways = _narrow(part, reference, best, seen, bits, told) if bits else frozenset[Way]()
+    part = _narrowing(part, ways, seen)
+    made = _made(part, best, seen) if ways else with_types(part.written(best.params(part), best.shifts))
     if target is not None:
         ranked = losses(part.forms, made, held, part.factors)
         kept |= reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
@@ -95,7 +102,7 @@ def refined(draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | N
         _warn(reference, made, lambda: losses(part.forms, made, held[:MOST_FOR_WARNING], part.factors))
     if best.equal:
         draft = draft.equalised(feeds) or draft
-    draft = draft.keeping(kept, feeds)
+    draft = _narrowing(draft.keeping(kept, feeds), ways, feeds)
     return Refined(draft.model, _made(draft, best, feeds), kept)
 
 
@@ -108,6 +115,26 @@ def _sensitive(draft: Draft, reference: Reference, feeds: Sequence[Feeds], told:
     gain = part.scored(Choice(0.0, False, FIRST)).score - whole.scored(Choice(0.0, False, FIRST)).score
     told(f"spelt out in float: {gain:+.1f} dB")
     return found if gain >= LEAST_GAIN else frozenset()
+
+
+def _narrow(draft: Draft, reference: Reference, best: Choice, feeds: Sequence[Feeds], bits: Bits, told: Told) -> frozenset[Way]:
+    """The layers whose weights get four bits."""
+    found = narrowed(draft.model, draft.forms, feeds)
+
+    def noise(layers: Mapping[Way, Narrow]) -> float:
+        made = _made(replace(draft, narrow=as_weights(layers)), best, feeds)
+        least = min(reference.noise(made, draft.factors), default=math.inf)
+        told(f"weights of four bits in {len(layers)} of {len(found)} layers: {least:.1f} dB")
+        return least
+
+    return frozenset(chosen(bits, draft.model, draft.forms, found, noise))
+
+
+def _narrowing(draft: Draft, ways: frozenset[Way], feeds: Sequence[Feeds]) -> Draft:
+    if not ways:
+        return draft
+    found = narrowed(draft.model, draft.forms, feeds)
+    return replace(draft, narrow=as_weights({way: each for way, each in found.items() if way in ways}))
 
 
 def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:

@@ -10,7 +10,7 @@ from typing import Self, TypeVar, cast
 
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.fit import FitError
-from compiler.layers.layer import Layer
+from compiler.layers.layer import Block, Layer
 from compiler.planning.group_schemes import Scheme, whole_scheme
 from compiler.planning.grouping import Lowered, make_group
 from compiler.planning.joining import joinable
@@ -158,14 +158,17 @@ class Evaluator:
         return [mask for (asked, mask), cost in self._costs.items() if asked is objective and cost is not None]
 
     @cached_property
+    def parameter_blocks(self) -> list[Sequence[Block]]:
+        """The parameters of each operation, in the fewest parts."""
+        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
+        return [self.group(1 << n).layers[0].blocks(depth) for n in range(len(self.sets.ops))]
+
+    @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
         """Words of the parameters of each operation, in each buffer."""
-        depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
-        words = []
-        for n in range(len(self.sets.ops)):
-            blocks = self.group(1 << n).layers[0].blocks(depth)
-            words.append({b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS})
-        return words
+        return [
+            {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS} for blocks in self.parameter_blocks
+        ]  # fmt: skip
 
     def parameters_fit(self, mask: Mask) -> bool:
         """Whether all parameters of the group can be on chip at once, as the works before Optimus ask of a group."""

@@ -9,7 +9,6 @@ import numpy as np
 from compiler.fusion.legal import Mask, bits_of
 from compiler.layers.lower import is_depthwise
 from compiler.planning.objective import Cost, Objective
-from compiler.planning.residence import PARAMETER_BUFFERS
 from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Conv, ConvTranspose
 
@@ -95,9 +94,8 @@ class Least:
 
     @cached_property
     def _parameters(self) -> list[int]:
-        depth = {b: self.evaluator.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
-        alone = (self.evaluator.group(1 << n) for n in range(len(self.sets.ops)))
-        return [sum(block.bytes(self.evaluator.config) for block in group.layers[0].blocks(depth)) for group in alone]
+        config = self.evaluator.config
+        return [sum(block.bytes(config) for block in blocks) for blocks in self.evaluator.parameter_blocks]
 
     @cached_property
     def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:

@@ -74,14 +74,11 @@ def least_cycles(evaluator: Evaluator) -> LeastCycles:
 
 def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
     """Bytes in DRAM that go into each buffer, of each operation."""
-    config = evaluator.config
-    depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
-    found = []
-    for number in range(len(evaluator.sets.ops)):
-        (layer,) = evaluator.group(1 << number).layers
+    config, found = evaluator.config, []
+    for blocks in evaluator.parameter_blocks:
         own = Counter[Buffer]()
-        for block in layer.blocks(depth):
-            own.update({b: words * config.buffer_dram_bytes(b.name) for b, words in block.sizes.items()})
+        for block in blocks:
+            own.update({b: words * block.pitch(config, b) for b, words in block.sizes.items()})
         found.append(own)
     return found
 

@@ -101,7 +101,8 @@ def _geometry(op: Op) -> object:
             padding = op.output_padding if isinstance(op, ConvTranspose) else None
             # Lanes that only shift take none but powers of two.
             shifts = powers_of_two(op.requantisation.mantissa)
-            return type(op).__name__, op.window, op.groups, op.weights.shape, padding, op.finish.table is not None, shifts
+            weights = op.weights.shape, op.int4, op.groups
+            return type(op).__name__, op.window, weights, padding, op.finish.table is not None, shifts
         case Pool():
             shifts = powers_of_two(np.array([mantissa for _, mantissa, _ in op.scales.values()]))
             return "Pool", op.kind.value, op.window, op.count_pad, sorted(op.scales), op.finish.table is not None, shifts

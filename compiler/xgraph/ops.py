@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,12 @@ class _Weighted(Windowed):
     weights: Int8
     requantisation: Requantisation
     groups: int
+    weight_zp: int
+
+    @cached_property
+    def int4(self) -> bool:
+        """Whether all weights, and what fills lanes without one, have four bits."""
+        return bool(min(self.weights.min(), self.weight_zp) >= -8 and max(self.weights.max(), self.weight_zp) <= 7)
 
     @property
     def reads_channels(self) -> Channels:

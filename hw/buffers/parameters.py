@@ -17,7 +17,7 @@ from isa.ram import ram_attributes
 
 
 class ParameterMemory(wiring.Component):
-    """``depth`` words that are written one AXI beat at a time and read whole.
+    """``depth`` words that are written one AXI beat, or with ``pairs`` also two columns, at a time and read whole.
 
     A word is cut into columns of one beat each, every column a memory of its own (block RAM), so that a
     write enables one column and needs no byte enables. The last column is as narrow as the word leaves it:
@@ -36,7 +36,7 @@ class ParameterMemory(wiring.Component):
 
     def __init__(
         self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = (),
-        attributes: Mapping[str, str] | None = None,
+        attributes: Mapping[str, str] | None = None, pairs: bool = False,
     ) -> None:  # fmt: skip
         """``delays``: cycles by which each column is read later; none unless given. ``attributes``: of the memories."""
         self.depth = depth
@@ -49,9 +49,10 @@ class ParameterMemory(wiring.Component):
         self.part_width = word_bits // parts
         self.rows = parts if self.part_width % beat_bits == 0 else 1
         """Rows of a word."""
+        self.pairs = pairs
         depth_bits = ceil_log2(depth)
         super().__init__({
-            "write": In(BufferWrite(depth_bits, self.columns, beat_bits)),
+            "write": In(BufferWrite(depth_bits, self.columns, beat_bits, pairs)),
             "read": In(BufferRead(self.part_bits + depth_bits, self.part_width)),
         })
 
@@ -61,7 +62,7 @@ class ParameterMemory(wiring.Component):
         parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts}.get(buffer, 1)
         word_bits = 8 * config.buffer_word_bytes(buffer)
         style = ram_attributes(getattr(config, f"{buffer.lower()}_ram"))
-        return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style)
+        return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style, buffer == "WEIGHT")
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -81,10 +82,11 @@ class ParameterMemory(wiring.Component):
             write = memory.write_port()
             read = memory.read_port()
             for row in range(self.rows):
-                with m.If(self.write.column == row * columns + column):
+                number = row * columns + column
+                with m.If((self.write.column == number) | self._second(number)):
                     m.d.comb += [write.en.eq(self.write.en), write.addr.eq(Cat(Const(row, row_bits), self.write.addr))]
             m.d.comb += [
-                write.data.eq(self.write.data),
+                write.data.eq(self.write.odd if self.pairs and column % 2 else self.write.data),
                 Cat(read.en, read.addr).eq(asked[self.delays[column]]),
             ]
             words.append(read.data)
@@ -96,3 +98,7 @@ class ParameterMemory(wiring.Component):
             whole = whole.word_select(chosen, self.part_width)
         m.d.comb += self.read.data.eq(whole)
         return m
+
+    def _second(self, column: int) -> Value:
+        """Whether a write of two columns begins at the one before this."""
+        return self.write.both & (self.write.column == column - 1) if self.pairs and column % 2 else Const(0)

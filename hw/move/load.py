@@ -221,6 +221,8 @@ class LoadUnit(wiring.Component):
         with m.Else():
             count = loadp.count
             choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
+            with m.If(loadp.int4):
+                m.d.comb += transfer.bytes.eq(_times(count, self.config.buffer_dram_bytes("WEIGHT", int4=True)))
         m.d.comb += [
             runs.i.valid.eq(runs_due & ~silent),
             queue.w_en.eq(back_due),
@@ -241,6 +243,7 @@ class LoadUnit(wiring.Component):
             fill.buffer.eq(loadp.buffer),
             fill.dst.eq(loadp.dst),
             fill.count.eq(loadp.count),
+            fill.int4.eq(loadp.int4),
             i.addr.eq(load.d_addr),
             i.row_step.eq(load.d_ys),
             i.pixel_step.eq(load.d_xs),

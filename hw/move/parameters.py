@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.hdl import ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -31,6 +31,7 @@ FILL_LAYOUT = data.StructLayout({
     "buffer": unsigned(3),
     "dst": unsigned(16),
     "count": unsigned(16),
+    "int4": unsigned(1),
 })
 
 
@@ -53,10 +54,18 @@ def columns(config: MachineConfig, buffer: Buffer) -> int:
 
 def write_ports(config: MachineConfig) -> dict[str, Any]:
     """The write sides of the parameter memories, as members of the component that writes them."""
-    return {
-        name: Out(BufferWrite(ceil_log2(config.buffer_depth(buffer.name)), columns(config, buffer), config.axi_data_bits))
-        for buffer, name in MEMORIES.items()
-    }
+    return {name: Out(write_port(config, buffer)) for buffer, name in MEMORIES.items()}
+
+
+def write_port(config: MachineConfig, buffer: Buffer) -> BufferWrite:
+    depth_bits = ceil_log2(config.buffer_depth(buffer.name))
+    return BufferWrite(depth_bits, columns(config, buffer), config.axi_data_bits, pairs=buffer is Buffer.WEIGHT)
+
+
+def widened(beat: Value, first: int) -> Value:
+    """The numbers of four bits at bit ``first`` of each byte, as signed bytes."""
+    numbers = (beat[n + first : n + first + 4] for n in range(0, len(beat), 8))
+    return Cat(Cat(number, number[3].replicate(4)) for number in numbers)
 
 
 def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
@@ -73,11 +82,11 @@ def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], Va
 class ParameterWriter(wiring.Component):
     """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
 
-    A beat takes every column in turn; the bytes beyond a word's width are left to the memory to drop. A cycle passes between
-    the last beat of an instruction and the fill of the next, so that nothing follows from both: what a beat ends, and
-    whether it is taken, are known from registers. ``done`` strobes with the last write. ``outside`` is high, and nothing
-    is written, when the words do not all lie within the buffer; ``error`` strobes a cycle after a beat that DRAM
-    reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
+    A beat takes every column in turn, or with ``int4`` two columns at a time; the bytes beyond a word's width are left to the
+    memory to drop. A cycle passes between the last beat of an instruction and the fill of the next, so that nothing follows
+    from both: what a beat ends, and whether it is taken, are known from registers. ``done`` strobes with the last write.
+    ``outside`` is high, and nothing is written, when the words do not all lie within the buffer; ``error`` strobes a cycle
+    after a beat that DRAM reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -107,10 +116,16 @@ class ParameterWriter(wiring.Component):
         single, before_final = (Signal(name=name) for name in ("single", "before_final"))
         choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
         choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
+        int4 = Signal()
+        of_weights = columns(self.config, Buffer.WEIGHT)
+        with m.If(int4):
+            m.d.comb += [single.eq(of_weights <= 2), before_final.eq(column + 2 == (of_weights - 1) // 2 * 2)]
         new = self.fill.payload.fill
         outside = self.fill.payload.outside
         new_single = Signal()
         choose(m, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
+        with m.If(new.int4):
+            m.d.comb += new_single.eq(of_weights <= 2)
 
         usable = Signal()
         in_table = Signal()
@@ -139,6 +154,7 @@ class ParameterWriter(wiring.Component):
                 ready.eq(self.fill.valid & ~outside & (new.buffer != Buffer.TABLE)),
                 in_table.eq(new.buffer == Buffer.TABLE),
                 buffer.eq(new.buffer),
+                int4.eq(new.int4),
                 word.eq(new.dst),
                 words_left.eq(new.count),
                 column.eq(0),
@@ -150,7 +166,10 @@ class ParameterWriter(wiring.Component):
             with m.If(write & in_table):
                 m.d.sync += [lane.eq(lane + 1), ready.eq(lane == self.config.axi_bytes - 2)]
             with m.If(take):
-                m.d.sync += [column.eq(Mux(end_column, 0, column + 1)), end_column.eq(Mux(end_column, single, before_final))]
+                m.d.sync += [
+                    column.eq(Mux(end_column, 0, column + 1 + int4)),
+                    end_column.eq(Mux(end_column, single, before_final)),
+                ]
                 with m.If(end_column):
                     m.d.sync += [word.eq(word + 1), words_left.eq(words_left - 1), end_words.eq(words_left == 2)]
                     with m.If(end_words):
@@ -158,13 +177,18 @@ class ParameterWriter(wiring.Component):
 
         addr = Signal(16)
         beat_column = Signal(column.shape())
-        beat = Signal(self.config.axi_data_bits)
+        even, odd = (Signal(self.config.axi_data_bits, name=name) for name in ("even", "odd"))
+        both = Signal()
         data = self.beats.payload.data
-        m.d.sync += [addr.eq(word), beat_column.eq(column), beat.eq(self.beats.payload.data)]
+        m.d.sync += [
+            addr.eq(word), beat_column.eq(column), both.eq(int4),
+            even.eq(Mux(int4, widened(data, 0), data)), odd.eq(Mux(int4, widened(data, 4), data)),
+        ]  # fmt: skip
         for kind, name in MEMORIES.items():
             port = getattr(self, name)
             m.d.sync += port.en.eq(write & (buffer == kind))
-            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(beat)]
+            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(even)]
+        m.d.comb += [self.weights.both.eq(both), self.weights.odd.eq(odd)]
         table = self.table_write
         m.d.sync += [
             table.en.eq(write & in_table),

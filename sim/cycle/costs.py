@@ -213,9 +213,9 @@ def _load(
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """Whole beats; a table is written byte by byte."""
     costs: list[Cost] = []
-    for buffer, count in zip(*_lists(f["buffer"], f["count"]), strict=True):
+    for buffer, count, int4 in zip(*_lists(f["buffer"], f["count"], f["int4"]), strict=True):
         name = Buffer(buffer).name
-        beats = count * config.buffer_dram_bytes(name) // config.axi_bytes
+        beats = count * config.buffer_dram_bytes(name, int4) // config.axi_bytes
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
         costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // config.burst_beats), run=beats))
     return costs

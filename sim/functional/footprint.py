@@ -96,7 +96,7 @@ class _Footprinter:
         f = self.f
         buffer = Buffer(f.buffer)
         first = dram_address(self.config, self.bases, f.region, f.offset)
-        count = f.count * self.config.buffer_dram_bytes(buffer.name)
+        count = f.count * self.config.buffer_dram_bytes(buffer.name, f.int4)
         self.result.reads[Space.DRAM] = np.array([[first, first + count]], dtype=np.int64)
         self.entries(self.result.writes, buffer, [f.dst + steps(f.count, 1)])
 

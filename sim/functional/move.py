@@ -82,14 +82,22 @@ def save(context: Context, f: SimpleNamespace) -> None:
         as_strided(context.memory[address:], (f.pixels, f.run), (f.step, 1))[:] = pixels[row]
 
 
+def widened(words: Bytes, beat: int) -> Bytes:
+    """Two columns of signed bytes for each beat of numbers of four bits."""
+    both = np.stack([words << 4, words & 0xF0], axis=1).view(np.int8) >> 4
+    return both.reshape(len(words), 2, -1, beat).swapaxes(1, 2).reshape(len(words), -1).view(np.uint8)
+
+
 def loadp(context: Context, f: SimpleNamespace) -> None:
     config = context.config
     buffer = Buffer(f.buffer)
     context.require_entries(f.dst, f.count, config.buffer_depth(buffer.name), f"{buffer.name} word")
-    word_bytes, pitch = config.buffer_word_bytes(buffer.name), config.buffer_dram_bytes(buffer.name)
+    word_bytes, pitch = config.buffer_word_bytes(buffer.name), config.buffer_dram_bytes(buffer.name, f.int4)
     address = context.dram_address(f.region, f.offset)
     context.require_region(f.region, [f.offset], f.count * pitch)
     context.require_dram(address, f.count * pitch, Fault.READ_ERROR)
     context.dram_read[buffer.name] += f.count * pitch
     source = context.memory[address : address + f.count * pitch].reshape(f.count, pitch)
+    if f.int4:
+        source = widened(source, config.axi_bytes)
     context.state.buffers[buffer][f.dst : f.dst + f.count] = source[:, :word_bytes]

@@ -166,7 +166,7 @@ def _load(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 def _loadp(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     buffer = Buffer(op["buffer"]).name
     start = dram.bases[Region(op["region"])] + op["offset"]
-    source = np.arange(op["count"] * config.buffer_dram_bytes(buffer), dtype=np.int64) + start
+    source = np.arange(op["count"] * config.buffer_dram_bytes(buffer, bool(op["int4"])), dtype=np.int64) + start
     return Footprint({Space.DRAM: source}, {Space[buffer]: op["dst"] + np.arange(op["count"])})
 
 

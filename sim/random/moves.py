@@ -14,6 +14,8 @@ from sim.random.footprint import Cells, Dram, Space, axes
 RECORDS_SHARE = 4
 """The first 1/4 of DRAM is filled with sensible requantisation records."""
 
+INT4_SHARE = 0.3
+
 
 def load(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> Op | None:
     """A LOAD that fills at most ``budget`` words: dense rows, overlapping windows, single pixels, or nothing but fill."""
@@ -104,7 +106,10 @@ def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: B
     region = Region.CONST if buffer in (Buffer.PARAM, Buffer.POOL_PARAM) else rng.choice(list(Region))
     room = dram.size // RECORDS_SHARE if region is Region.CONST else dram.size - dram.bases[region]
     offset = rng.randint(0, max(0, room - size)) // config.axi_bytes * config.axi_bytes
-    return Op("LOADP", {"offset": offset, "dst": dst, "count": count, "buffer": int(buffer), "region": int(region)})
+    int4 = int(buffer is Buffer.WEIGHT and rng.random() < INT4_SHARE)
+    return Op("LOADP", {
+        "offset": offset, "dst": dst, "count": count, "buffer": int(buffer), "region": int(region), "int4": int4,
+    })  # fmt: skip
 
 
 def _dram_rows(

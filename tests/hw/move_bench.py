@@ -14,7 +14,7 @@ from amaranth.lib.wiring import connect
 from hw.axi.port import AxiPort
 from hw.interfaces import TICKET_BITS
 from hw.move.load import LoadUnit
-from hw.move.parameters import MEMORIES
+from hw.move.parameters import MEMORIES, columns
 from hw.move.save import SaveUnit
 from isa.codec import Op
 from isa.config import MachineConfig, preset
@@ -96,6 +96,7 @@ class MoveBench:
         if load:
             monitored += [lanes.data, lanes.mask, dut.table_write.en, dut.table_write.table, dut.table_write.index,
                           dut.table_write.data]  # fmt: skip
+            monitored += [dut.weights.both, dut.weights.odd]
             for name in MEMORIES.values():
                 port = getattr(dut, name)
                 monitored += [port.en, port.addr, port.column, port.data]
@@ -157,13 +158,16 @@ class MoveBench:
                 ctx.set(getattr(fields, name), op[name])
 
     def _take_parameters(self, values: list[int]) -> None:
-        en, table, index, byte, *memories = values
+        en, table, index, byte, both, odd, *memories = values
         if en:
             self.entries.setdefault(("table", table), {})[index] = byte
         for number, name in enumerate(MEMORIES.values()):
             en, addr, column, beat = memories[4 * number : 4 * number + 4]
             if en:
-                self.entries.setdefault((name, addr), {})[column] = beat
+                word = self.entries.setdefault((name, addr), {})
+                word[column] = beat
+                if name == "weights" and both and column + 1 < columns(self.config, Buffer.WEIGHT):
+                    word[column + 1] = odd
 
 
 def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:
@@ -197,16 +201,27 @@ def naive_save(config: MachineConfig, memory: bytearray, words: Words, op: Op) -
                 memory[start + x * op["step"] + n] = byte ^ (0x80 if op["flip"] else 0)
 
 
+def naive_column(beat: bytes, column: int) -> int:
+    """Numbers of four bits as signed bytes: even columns are the low halves of a beat's bytes, odd ones the high halves."""
+    halves = [byte >> 4 if column % 2 else byte & 15 for byte in beat]
+    return int.from_bytes([half | 0xF0 if half >= 8 else half for half in halves], "little")
+
+
 def naive_loadp(config: MachineConfig, memory: bytes, op: Op) -> dict[tuple[str, int], dict[int, int]]:
     """LOADP word by word."""
     buffer = Buffer(op["buffer"])
-    size = config.buffer_dram_bytes(buffer.name)
+    size = config.buffer_dram_bytes(buffer.name, bool(op["int4"]))
     start = BASES[Region(op["region"])] + op["offset"]
     entries: dict[tuple[str, int], dict[int, int]] = {}
     for n in range(op["count"]):
         word = memory[start + n * size : start + (n + 1) * size]
         if buffer is Buffer.TABLE:
             entries["table", op["dst"] + n] = dict(enumerate(word))
+        elif op["int4"]:
+            entries[MEMORIES[buffer], op["dst"] + n] = {
+                k: naive_column(word[k // 2 * config.axi_bytes :][: config.axi_bytes], k)
+                for k in range(columns(config, buffer))
+            }
         else:
             beats = range(0, size, config.axi_bytes)
             entries[MEMORIES[buffer], op["dst"] + n] = {

@@ -42,6 +42,7 @@ def random_loadp(chance: random.Random, config: MachineConfig) -> Op:
     return Op("LOADP", {
         "offset": config.axi_bytes * chance.randint(0, 50), "region": chance.randrange(3),
         "buffer": buffer, "dst": chance.randint(0, depth - count), "count": count,
+        "int4": int(buffer is Buffer.WEIGHT and chance.random() < 0.5),
     })  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def _explain(found: Sequence[Activity]) -> None:
 def moved_bytes(config: MachineConfig, op: Op) -> tuple[int, int]:
     """DRAM bytes that an instruction asks for, and that it writes."""
     if op.name == "LOADP":
-        return op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name), 0
+        return op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name, bool(op["int4"])), 0
     if op.name == "LOAD":
         row = op["pixels"] * op["run"] if op["step"] > op["run"] and op["valid"] else op["valid"]
         return op["rows"] * row, 0

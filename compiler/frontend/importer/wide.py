@@ -25,6 +25,7 @@ Int64 = NDArray[np.int64]
 Int16 = NDArray[np.int16]
 Int8 = NDArray[np.int8]
 LEAST, MOST = -128, 127
+FOUR_BITS = -8, 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,10 @@ class Kernel:
 
 
 def kernel_of(weights: Int16 | Int8) -> Kernel:
-    """With the zero-point nearest to 0 of those that bring all weights, and 0, into int8."""
+    """With the zero-point nearest to 0 of those that bring all weights, and 0, into four bits, or else into int8."""
     low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
-    zero_point = max(0, LEAST - low) + min(0, MOST - high)
+    least, most = FOUR_BITS if high - low < 16 else (LEAST, MOST)
+    zero_point = max(0, least - low) + min(0, most - high)
     stored = weights.astype(np.int16) + zero_point
     require(general.weights_fit, stored)
     return Kernel(np.ascontiguousarray(stored.astype(np.int8)), zero_point)

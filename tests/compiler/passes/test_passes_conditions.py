@@ -185,6 +185,44 @@ def test_a_channel_order_moves_into_the_convolution_before_it(groups: int, weigh
     assert left(fold_channels, graph(shapes, [pool("a", "x", Window((1, 1))), order()])) == ["a", "y"]
 
 
+def narrowed(name: str, source: str, channels: list[int], inputs: int = 4) -> Conv:
+    """A selection of channels."""
+    weights = np.zeros((len(channels), 1, 1, inputs), np.int8)
+    weights[range(len(channels)), 0, 0, channels] = 1
+    count = len(channels)
+    unit = Requantisation(np.zeros(count, np.int32), np.full(count, 1 << 23, np.uint32), np.full(count, 23, np.uint8))
+    return Conv(name, (source,), (name,), Window((1, 1)), weights, unit, Finish())
+
+
+def test_a_convolution_makes_only_the_channels_that_a_slice_keeps() -> None:
+    shapes = {"x": X, "a": X, "y": (1, 6, 6, 2)}
+    first, each = (conv("a", "x", replace(SQUARE, pads=(1, 1, 1, 1)), groups, pad_value=3) for groups in (1, 4))
+    middle = Slice("y", ("a",), ("y",), (0, 0, 1))
+    assert left(fold_channels, graph(shapes, [first, middle])) == ["a"]
+    assert left(fold_channels, graph(shapes, [each, middle])) == ["a", "y"]
+    lower = graph(shapes | {"y": (1, 5, 6, 4)}, [first, Slice("y", ("a",), ("y",), (1, 0, 0))])
+    assert left(fold_channels, lower) == ["a", "y"]
+
+
+@pytest.mark.parametrize("weight_zp", [0, 5])
+@pytest.mark.parametrize(
+    ("channels", "window", "groups", "size", "kept"),
+    [
+        ([2, 0, 3, 1], Window((1, 1)), 1, (6, 6), ["y"]),
+        ([2, 0, 3, 1], Window((1, 1), (2, 2), pads=(1, 1, 1, 1)), 1, (4, 4), ["y"]),
+        ([3, 1], Window((1, 1)), 1, (6, 6), ["y"]), ([3, 3], Window((1, 1)), 1, (6, 6), ["a", "y"]),
+        ([1], Window((1, 1)), 1, (6, 6), ["a", "y"]), ([2, 0, 3, 1], SQUARE, 1, (4, 4), ["a", "y"]),
+        ([2, 0, 3, 1], Window((1, 1)), 2, (6, 6), ["a", "y"]),
+    ],
+)  # fmt: skip
+def test_a_channel_order_moves_into_the_dense_convolution_of_pixels_after_it(
+    channels: list[int], window: Window, groups: int, size: tuple[int, int], kept: list[str], weight_zp: int
+) -> None:
+    reader = conv("y", "a", window, groups, weight_zp, pad_value=3, inputs=len(channels))
+    shapes = {"x": X, "a": (1, 6, 6, len(channels)), "y": (1, *size, 4)}
+    assert left(fold_channels, graph(shapes, [narrowed("a", "x", channels), reader])) == kept
+
+
 # Functions of one map
 
 

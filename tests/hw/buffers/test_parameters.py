@@ -19,11 +19,15 @@ def run(dut: ParameterMemory, process: Any) -> None:
     sim.run()
 
 
-async def write(ctx: Any, dut: ParameterMemory, addr: int, column: int, value: int) -> None:
+async def write(ctx: Any, dut: ParameterMemory, addr: int, column: int, value: int, odd: int | None = None) -> None:
+    """``odd``: what the next column takes, too."""
     ctx.set(dut.write.en, 1)
     ctx.set(dut.write.addr, addr)
     ctx.set(dut.write.column, column)
     ctx.set(dut.write.data, value)
+    if dut.pairs:
+        ctx.set(dut.write.both, odd is not None)
+        ctx.set(dut.write.odd, value if odd is None else odd)
     await ctx.tick()
     ctx.set(dut.write.en, 0)
 
@@ -79,6 +83,21 @@ def test_every_buffer_of_every_preset_takes_its_padded_word(name: str, buffer: s
             await write(ctx, dut, last, column, padded >> column * config.axi_data_bits & (1 << config.axi_data_bits) - 1)
         parts = [await read(ctx, dut, last << dut.part_bits | part) << part * dut.part_width for part in range(parts_of(dut))]
         assert sum(parts) == padded & (1 << 8 * config.buffer_word_bytes(buffer)) - 1
+
+    run(dut, process)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_two_columns_are_written_at_a_time(columns: int) -> None:
+    dut = ParameterMemory(depth=3, word_bits=8 * columns, beat_bits=8, pairs=True)
+
+    async def process(ctx: Any) -> None:
+        for column in range(0, columns, 2):
+            await write(ctx, dut, 1, column, 0x10 + column, 0x11 + column)
+        assert await read(ctx, dut, 1) == sum((0x10 + column) << 8 * column for column in range(columns))
+        await write(ctx, dut, 1, columns // 2, 0x77)
+        changed = [0x77 if column == columns // 2 else 0x10 + column for column in range(columns)]
+        assert await read(ctx, dut, 1) == sum(value << 8 * column for column, value in enumerate(changed))
 
     run(dut, process)
 

@@ -62,6 +62,20 @@ def test_regions_have_bases_of_their_own() -> None:
         assert bench.words == naive_load(NANO, bytes(memory), op)
 
 
+@pytest.mark.parametrize("oc_p", [1, 2, 3, 8])
+def test_numbers_of_four_bits_fill_two_columns_a_beat(oc_p: int) -> None:
+    config = small(8, 64, oc_p=oc_p)
+    memory = noise()
+    ops = [Op("LOADP", {"offset": 16, "dst": 5 * n, "count": 4, "region": 1, "int4": n % 2}) for n in range(4)]
+    bench = MoveBench(config, Unit.LOAD, AxiMemory(config, memory, latency=4)).run(ops)
+    expected: dict[tuple[str, int], dict[int, int]] = {}
+    for op in ops:
+        expected |= naive_loadp(config, bytes(memory), op)
+    assert bench.entries == expected
+    beats = sum(length for _, _, length in bench.memory.read_bursts)
+    assert beats == 8 * (oc_p + -(-oc_p // 2))
+
+
 @pytest.mark.parametrize("buffer", Buffer)
 def test_loadp_fills_words_column_by_column(buffer: Buffer) -> None:
     config = small(5, 64, oc_p=3)

@@ -110,12 +110,19 @@ class NaiveMachine:
 
     def loadp(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
         buffer = Buffer(f.buffer)
-        held, pitch = self.config.buffer_word_bytes(buffer.name), self.config.buffer_dram_bytes(buffer.name)
+        held, pitch = self.config.buffer_word_bytes(buffer.name), self.config.buffer_dram_bytes(buffer.name, f.int4)
         for n in range(f.count):
             start = base + f.offset + n * pitch
-            self.buffers[buffer][f.dst + n] = bytes(memory[start : start + held])
+            word = bytes(memory[start : start + pitch])
+            self.buffers[buffer][f.dst + n] = (self.widened(word) if f.int4 else word)[:held]
             self.reads.update(("DRAM", byte) for byte in range(start, start + pitch))
             self.writes.add((buffer.name, f.dst + n))
+
+    def widened(self, word: bytes) -> bytes:
+        """Of each beat first the low halves of its bytes, then the high ones, as signed bytes."""
+        beats = [word[at : at + self.config.axi_bytes] for at in range(0, len(word), self.config.axi_bytes)]
+        halves = [half for beat in beats for half in (*(byte & 15 for byte in beat), *(byte >> 4 for byte in beat))]
+        return bytes(half | 0xF0 if half >= 8 else half for half in halves)
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 
