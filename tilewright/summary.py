@@ -11,7 +11,7 @@ from typing import Any
 
 from compiler.driver import Compiled
 from compiler.frontend.pipeline import FOR_ACCURACY
-from compiler.xgraph.ops import Cpu
+from compiler.xgraph.ops import Conv, ConvTranspose, Cpu
 from isa.program import MachineStep
 from tilewright.causes import Cause, causes, ms_of_nodes
 from tilewright.noise import noise_of
@@ -62,6 +62,8 @@ class Summary:
     instruction_bytes: int
     parameter_bytes: int
     """Weights and what goes with them, as they are loaded."""
+    four_bit_weights: str
+    """How many of the layers have weights of four bits; empty: none."""
     dram_bytes: int
     """Moved in one run."""
     dram_for_feature_maps: int
@@ -149,6 +151,7 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
         kept_in_float=kept_in_float(compiled, processor), operations_with_inexact_cases=len(compiled.imported.inexact),
         macs=macs + on_cpu, macs_on_machine=macs, macs_on_cpu=on_cpu, instructions=len(program.debug),
         instruction_bytes=4 * len(program.words), parameter_bytes=len(program.const),
+        four_bit_weights=_four_bits(compiled),
         dram_bytes=sum(plan.cost.dram_bytes for plan in plans),
         dram_for_feature_maps=program.work_bytes + program.input_bytes + program.output_bytes,
         inputs_and_outputs="in WORK: a run destroys its input" if compiled.sharing.host else "",
@@ -160,6 +163,12 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
         seconds={name: round(value, 3) for name, value in compiled.seconds.items()},
         time=time, causes=tuple(causes(compiled, processor)),
     )  # fmt: skip
+
+
+def _four_bits(compiled: Compiled) -> str:
+    ops = [layer.op for plan in compiled.plans for layer in plan.group.layers]
+    narrow = [op.int4 for op in ops if isinstance(op, Conv | ConvTranspose)]
+    return f"{sum(narrow)} of {len(narrow)} layers" if any(narrow) else ""
 
 
 def _rounded(value: float | None) -> float | None:

@@ -53,6 +53,7 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
             return applied(ctx, value, function_of(ctx, node), params, node.output, node.name)
         case Unary():
             table = _with_number(ctx, node, value, params)
+            table = _with_itself(ctx, node, params) if table is None else table
             table = function_of(ctx, node) if table is None else table
             return applied(ctx, value.source, table, params, node.output, node.name)
         case Affine():
@@ -91,6 +92,17 @@ def _with_number(ctx: Context, node: Node, value: Unary, params: Params) -> NDAr
     if maker.inputs[0] == numbers[0].output:
         return kernels.as_table(kernels.added(other, value.source.params, params, single=True)[code])
     return kernels.as_table(kernels.added(value.source.params, other, params)[:, code])
+
+
+def _with_itself(ctx: Context, node: Node, params: Params) -> NDArray[np.int8] | None:
+    """The table of a map's sum or product with itself, perhaps of another zero-point, where that is an integer kernel."""
+    maker = ctx.producers[node.inputs[0]]
+    sides = [side.params for name in maker.inputs if isinstance(side := ctx.value(name), Mapped)]
+    if maker.op_type not in ("Add", "Mul") or len(sides) != 2 or not _fused(ctx, node, sides, params, (-np.inf, np.inf)):
+        return None
+    a, b = sides
+    found = kernels.multiplied(a, b, params) if maker.op_type == "Mul" else kernels.added(a, b, params)
+    return kernels.as_table(found.diagonal())
 
 
 def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> bool:

@@ -202,6 +202,22 @@ def test_global_average_adds_its_zero_point_after_rounding() -> None:
     check_exact(imported(model(nodes, (1, 64, 2, 2), scales, elem=TensorProto.INT8)), seeds=8)
 
 
+@pytest.mark.parametrize("elem", [np.int8, np.uint8])
+@pytest.mark.parametrize("other", ["f", "g"])
+@pytest.mark.parametrize("op_type", ["Add", "Mul"])
+def test_a_map_joins_itself_as_the_integer_kernel_has_it(
+    op_type: str, other: str, elem: type[np.int8] | type[np.uint8]
+) -> None:
+    """In ties the zero-point that is added before rounding decides. ``g``: the same bytes with another zero-point."""
+    table: dict[str, Any] = {"s": f32(0.5), "z": elem(9), "z2": elem(5), "t": f32(2), "u": elem(11), "number": f32(2)}
+    found = imported(model([
+        node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "f"), node("Add", "f number", "h"),
+        node("QuantizeLinear", "h s z2", "r"), node("DequantizeLinear", "r s z2", "g"), node(op_type, f"f {other}", "a"),
+        node("QuantizeLinear", "a t u", "o"), node("DequantizeLinear", "o t u", "y"),
+    ], (1, 4, 8, 8), table))  # fmt: skip
+    check_exact(found)
+
+
 def test_average_adds_its_zero_point_before_rounding() -> None:
     nodes = [node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, kernel_shape=[2, 2], pads=[1, 1, 1, 1])]
     scales = {**SCALES, "xs": f32(0.25), "ys": f32(0.25)}
@@ -215,9 +231,9 @@ def test_average_adds_its_zero_point_before_rounding() -> None:
 )
 def test_an_average_over_the_map_itself_adds_its_zero_point_after_rounding(rows: int, kernel: int, pads: int) -> None:
     """All others add it before; the zero-point is odd, and half of the sums are ties."""
-    window = {"kernel_shape": [kernel] * 2, "pads": [pads] * 4, "strides": [kernel] * 2}
+    window: dict[str, Any] = {"kernel_shape": [kernel] * 2, "pads": [pads] * 4, "strides": [kernel] * 2}
     nodes = [node("QLinearAveragePool", "x xs xz ys yz", domain=MICROSOFT, **window)]
-    scales = {"xs": f32(0.03125), "xz": np.int8(3), "ys": f32(0.015625), "yz": np.int8(-5)}
+    scales: dict[str, Any] = {"xs": f32(0.03125), "xz": np.int8(3), "ys": f32(0.015625), "yz": np.int8(-5)}
     found = imported(model(nodes, (1, 64, rows, rows), scales, elem=TensorProto.INT8))
     check_exact(found, seeds=4)
     assert not found.inexact
