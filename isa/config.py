@@ -376,7 +376,7 @@ _NANO = MachineConfig(
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
-    fm_banks=16, fm_depth=1024, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    fm_banks=16, fm_depth=1024, weight_depth=4096, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip

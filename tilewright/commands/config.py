@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from isa.blocks import blocks
 from isa.chips import SPARE, chip_of
 from isa.config import PRESETS, MachineConfig
 from isa.estimate import beyond_chip, estimate
@@ -72,6 +73,9 @@ def show(config: MachineConfig, as_json: bool) -> None:
         return
     if beyond := beyond_chip(config):
         say(f"# {beyond}")
+    for held in blocks(config):
+        if held.depth < held.holds:
+            say(f"# {held}")
     click.echo(config.to_toml(), nl=False)
 
 
@@ -133,6 +137,7 @@ def _summary(config: MachineConfig) -> dict[str, object]:
         "capacity": chip.capacity if chip else {},
         "estimate": _estimates(config),
         "beyond_chip": beyond_chip(config),
+        "blocks": [dataclasses.asdict(held) for held in blocks(config)],
     }
 
 
