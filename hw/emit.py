@@ -26,7 +26,7 @@ from isa.errors import TilewrightError
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = "site-packages"
-PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
+PREFIXES = {"axi": "m_axi_", "axi0": "m_axi0_", "axi1": "m_axi1_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
 
 

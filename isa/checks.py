@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isa.bounds import ConfigError
+from isa.bounds import BOUNDS, ConfigError
 
 if TYPE_CHECKING:
     from isa.config import MachineConfig
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks):
+    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks, check_ports):
         check(config)
 
 
@@ -23,6 +23,21 @@ def check_banks(config: MachineConfig) -> None:
             f"configuration field fm_banks: {config.fm_banks} is not a multiple of {config.fm_phases}, "
             f"which px_p = {config.px_p} asks for (and pool_taps = {config.pool_taps}), "
             "so that pixel lanes never collide at stride 1 and 2"
+        )
+
+
+def check_ports(config: MachineConfig) -> None:
+    """A port has the least width that a bus may have, and a beat of the bus is one burst at least."""
+    least = BOUNDS["axi_data_bits"].low
+    if config.axi_port_bits < least:
+        raise ConfigError(
+            f"configuration field axi_ports: {config.axi_ports} share the {config.axi_data_bits} bits of axi_data_bits, "
+            f"and each needs {least}; make axi_ports 1, or axi_data_bits {least * config.axi_ports}"
+        )
+    if config.axi_burst_beats < config.axi_ports:
+        raise ConfigError(
+            f"configuration field axi_burst_beats: {config.axi_burst_beats} is less than a beat of the bus, which takes "
+            f"{config.axi_ports} of a port (axi_ports); make it {config.axi_ports} or more"
         )
 
 

@@ -28,7 +28,7 @@ REQUANT = ("float32", "shift")
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "axi_ports", "array_clock",
     "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
@@ -44,7 +44,7 @@ class MachineConfig:
 
     name: str
     """For reports. No program depends on it, on clocks, chips and what says that it changes no result, or on the AXI fields
-    from ``axi_burst_beats`` to ``axi_qos``."""
+    from ``axi_burst_beats`` to ``axi_ports``."""
     ic_p: int
     """Input-channel lanes; also the bytes of a feature-map word. Need not be a power of two."""
     oc_p: int
@@ -80,7 +80,7 @@ class MachineConfig:
     window_bytes: int
     """Longest overlapping window that LOAD can fold into channel lanes."""
     axi_data_bits: int
-    """Width of the memory bus."""
+    """Width of the memory bus: of all its ports together."""
     axi_addr_bits: int
     """Width of its addresses."""
     queue_words: int
@@ -97,6 +97,8 @@ class MachineConfig:
     """AxCACHE of every burst: normal memory, bufferable, not cached; interconnects may merge and split."""
     axi_qos: int = 0
     """AxQOS of every burst."""
+    axi_ports: int = 1
+    """2: the memory bus leaves through two AXI ports of half its width each, which bursts take by turns. Changes no result."""
     build_pool: bool = True
     """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True
@@ -258,9 +260,14 @@ class MachineConfig:
         return self.axi_data_bits // 8
 
     @cached_property
+    def axi_port_bits(self) -> int:
+        """Width of one port."""
+        return self.axi_data_bits // self.axi_ports
+
+    @cached_property
     def burst_beats(self) -> int:
-        """The most beats in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
-        return min(self.axi_burst_beats, 4096 // self.axi_bytes)
+        """The most beats of the bus in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
+        return min(self.axi_burst_beats // self.axi_ports, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:
         """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
