@@ -84,10 +84,10 @@ class Core(wiring.Component):
             fast.clk = getattr(self, FAST_CLOCK)
         m.submodules.control = control = Control(self.config)
         parts = {unit: _UNIT_TYPES[unit](self.config) for unit in self.units}
-        port = AxiPort(self.config)
-        bridge = {"bridge": PortBridge(self.config)} if self.config.axi_ports > 1 else {}
-        monitor = BusMonitor(self.config)
-        for name, part in (*((unit.name.lower(), part) for unit, part in parts.items()), ("port", port), ("monitor", monitor), *bridge.items()):
+        outside: dict[str, Any] = {"port": AxiPort(self.config), "monitor": BusMonitor(self.config)}
+        if self.config.axi_ports > 1:
+            outside["bridge"] = PortBridge(self.config)
+        for name, part in {**{unit.name.lower(): part for unit, part in parts.items()}, **outside}.items():
             m.submodules[name] = ResetInserter(control.unit_reset)(part)
 
         for unit, part in parts.items():
@@ -96,7 +96,7 @@ class Core(wiring.Component):
             connect(m, getattr(control, f"trace_{name}"), flipped(getattr(self, f"trace_{name}")))
         connect(m, flipped(self.axi_lite), control.bus)
         m.d.comb += self.irq.eq(control.irq)
-        self._connect_bus(m, control, port, monitor, parts, **bridge)
+        self._connect_bus(m, control, parts, **outside)
         self._connect_feature_map(m, parts)
         self._connect_parameters(m, parts)
         if self.config.shares_finish:
@@ -104,7 +104,7 @@ class Core(wiring.Component):
         return m
 
     def _connect_bus(
-        self, m: Module, control: Control, port: AxiPort, monitor: BusMonitor, parts: dict[Unit, Any],
+        self, m: Module, control: Control, parts: dict[Unit, Any], port: AxiPort, monitor: BusMonitor,
         bridge: PortBridge | None = None,
     ) -> None:  # fmt: skip
         load, save = parts[Unit.LOAD], parts[Unit.SAVE]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.hdl import ShapeLike
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -138,7 +137,7 @@ class PortBridge(wiring.Component):
         m.d.comb += to.eq(bus.awaddr[exact_log2(most * self.config.axi_bytes) :].xor())
         m.submodules.route = route = RoomFifo(width=1, depth=AHEAD_BURSTS)
         m.submodules.answer_order = order = RoomFifo(width=1, depth=OPEN_BURSTS)
-        taken, ready, written, answered, failed = [], [], [], [], []
+        taken, ready, answered, failed = [], [], [], []
         for number, port in enumerate(ports):
             m.submodules[f"aw{number}"] = aw = RegisterSlice(address)
             m.submodules[f"write_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=2 * most)

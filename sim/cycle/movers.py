@@ -118,7 +118,8 @@ class LoadPipeline(_Mover):
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
             self._bursts.append((cost.bursts, cost.beats / cost.bursts))
         chunks = 0 if cost.parameters else LOAD_CHUNKS
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks, first=min(cost.run, self._burst_beats)))
+        first = min(cost.run, self._burst_beats)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks, first=first))
         ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % self._burst_beats + 1
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT

@@ -151,7 +151,7 @@ class RtlMachine:
         ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
         ``garbage``; another one in each run unless given.
         """
-        beat = self.config.axi_bytes
+        beat, word = self.config.axi_bytes, self.config.axi_port_bits // 8
         if memory.size == 0 or memory.size % beat:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
         program = np.array(program_words, dtype="<u4").view(np.uint8)
@@ -165,7 +165,7 @@ class RtlMachine:
         start = Start(program_base, len(program_words), dram.bases(bases), watchdog, limits=limits or {})
         with temporary_folder() as work:
             (work / "script.hex").write_text(host_script([start]))
-            write_image(work / "image", np.concatenate([memory, program]), self.config.axi_port_bits // 8 if self.simulator == "icarus" else 1)
+            write_image(work / "image", np.concatenate([memory, program]), word if self.simulator == "icarus" else 1)
             arguments = [
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
@@ -189,7 +189,7 @@ class RtlMachine:
             _raise_fault(registers)
             after = np.fromfile(work / "dump", np.uint8, memory.size)
             if self.simulator == "icarus":
-                after = read_dump((work / "dump").read_text(), self.config.axi_port_bits // 8)
+                after = read_dump((work / "dump").read_text(), word)
             events = parse_trace((work / "trace.txt").read_text()) if trace else []
         counters = {u: {c: registers[counter_offset(u, c)] for c in Counter} for u in Unit}
         cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32
