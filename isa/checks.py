@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isa.bounds import BOUNDS, ConfigError
+from isa.chips import memory_of
 
 if TYPE_CHECKING:
     from isa.config import MachineConfig
@@ -27,7 +28,7 @@ def check_banks(config: MachineConfig) -> None:
 
 
 def check_ports(config: MachineConfig) -> None:
-    """A port has the least width that a bus may have, and a beat of the bus is one burst at least."""
+    """A port has the least width of a bus, a burst at least a beat of the bus, and the chip as many ports as are asked for."""
     least = BOUNDS["axi_data_bits"].low
     if config.axi_port_bits < least:
         raise ConfigError(
@@ -38,6 +39,12 @@ def check_ports(config: MachineConfig) -> None:
         raise ConfigError(
             f"configuration field axi_burst_beats: {config.axi_burst_beats} is less than a beat of the bus, which takes "
             f"{config.axi_ports} of a port (axi_ports); make it {config.axi_ports} or more"
+        )
+    memory, asked = memory_of(config.chip), config.axi_ports * config.chip_cores
+    if memory and config.axi_ports > 1 and asked > memory.ports:
+        raise ConfigError(
+            f"configuration field axi_ports: {config.axi_ports} of {config.chip_cores} machines (chip_cores) are {asked}, and "
+            f"{config.chip} has {memory.ports} to its DRAM; make axi_ports 1, or chip_cores {memory.ports // config.axi_ports}"
         )
 
 

@@ -93,7 +93,7 @@ class PortBridge(wiring.Component):
         for number, port in enumerate(ports):
             m.submodules[f"read_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=room)
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
-            mine, low, low_error, high = Signal(), Signal(len(port.rdata)), Signal(), Signal()
+            mine, low, low_error, high = Signal(), Signal(len(port.rdata)), Signal(), Signal(name=f"read_high{number}")
             m.d.comb += [
                 mine.eq(balance.port == number),
                 port.arvalid.eq(bus.arvalid & mine & (owed.out <= room - most) & order.w_rdy),

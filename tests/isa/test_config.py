@@ -103,6 +103,10 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"fm_depth": 500}, "fm_depth: 500 is not a power of two; try 512"),
         ({"axi_ports": 3}, "axi_ports: 3 is outside 1..2"),
         ({"axi_ports": 2, "axi_data_bits": 32}, "axi_ports: 2 share the 32 bits of axi_data_bits, and each needs 32; make"),
+        (
+            {"axi_ports": 2, "chip": "XCZU9EG", "chip_cores": 3},
+            "axi_ports: 2 of 3 machines (chip_cores) are 6, and XCZU9EG has 4 to its DRAM; make axi_ports 1, or chip_cores 2",
+        ),
         ({"axi_ports": 2, "axi_burst_beats": 1}, "axi_burst_beats: 1 is less than a beat of the bus, which takes 2 of a port"),
         ({"axi_data_bits": 96}, "axi_data_bits: 96 is not a power of two; try 128"),
         ({"conv_finish": 12}, "conv_finish: 12 neither divides oc_p = 16 nor is a multiple of it that divides px_p x"),
