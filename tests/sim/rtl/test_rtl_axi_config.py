@@ -59,7 +59,7 @@ def test_what_comes_after_a_stop_is_right_on_two_ports() -> None:
 
 @pytest.mark.slow
 def test_ports_share_what_dram_has() -> None:
-    """As long as all bytes take, where they are few; no longer than with beats of both directions by turns, where they are not."""
+    """As long as all bytes take, where they are few; where they are not, no longer than when directions take turns."""
     words = whole([loadp(count=500), load(rows=8), save(rows=8)], TWO_PORTS)
     memory = np.zeros(1 << 20, np.uint8)
     alone = rtl_machine(TWO_PORTS).run(words, memory, {})
