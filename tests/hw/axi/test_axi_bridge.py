@@ -78,6 +78,7 @@ class Bridged:
         reads = deque(burst for burst in self.asked if burst.kind == READ)
         writes = deque(burst for burst in self.asked if burst.kind == WRITE)
         words = deque((word, strobe, n + 1 == burst.beats) for burst in writes for n, (word, strobe) in enumerate(burst.data))
+        waiting: list[tuple[deque[Any], str]] = [(reads, "ar"), (writes, "aw"), (words, "w")]
         beats, answers = sum(burst.beats for burst in reads), len(writes)
         names = ("arvalid", "arready", "awvalid", "awready", "wvalid", "wready", "rvalid", "rready", "bvalid", "bready",
                  "rid", "rdata", "rresp", "rlast", "bresp")  # fmt: skip
@@ -103,9 +104,9 @@ class Bridged:
             await ctx.tick()
             self.cycles += 1
             assert self.cycles < 20_000, "the bridge hangs"
-            for queue, name in ((reads, "ar"), (writes, "aw"), (words, "w")):
+            for queue, name in waiting:
                 if v[f"{name}valid"] and v[f"{name}ready"]:
-                    queue.popleft()  # type: ignore[attr-defined]
+                    queue.popleft()
             if v["rvalid"] and v["rready"]:
                 self.read.append((v["rid"], v["rdata"], v["rresp"], v["rlast"]))
             if v["bvalid"] and v["bready"]:
