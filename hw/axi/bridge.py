@@ -15,29 +15,35 @@ from hw.axi.slice import RegisterSlice
 from hw.axi.write_engine import AHEAD_BURSTS, OPEN_BURSTS
 from hw.buffers.fifo import RamFifo, RoomFifo
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS
+from isa.depths import READ_AHEAD_BEATS, waiting_beats
 
 PORTS = 2
 CONSTANT = ("size", "burst", "lock", "cache", "prot", "qos")
 
 
 class PortBalance(wiring.Component):
-    """The port that has been given fewer beats: ``port``, from a register. ``take`` gives it ``beats`` more.
+    """The port that owes fewer beats: ``port``, from a register, which holds while ``hold`` is high.
 
-    Bursts of one length alternate; of others, no port is ever more than the longest burst ahead.
+    ``take`` gives it ``beats`` more, ``come`` has a bit for each port that brings one; ``most`` are owed by a port at most. So
+    bursts of one length alternate, and a port that writes or waits gets fewer.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, longest: int, most: int) -> None:
         self.most = most
-        super().__init__({"take": In(1), "beats": In(range(most + 1)), "port": Out(1)})
+        super().__init__({
+            "take": In(1), "beats": In(range(longest + 1)), "come": In(PORTS), "hold": In(1), "port": Out(1),
+        })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        ahead = Signal(signed(self.most.bit_length() + 1), init=-1)
-        """Beats of port 0, less those of port 1, less one."""
-        m.d.comb += self.port.eq(~ahead[-1])
-        with m.If(self.take):
-            m.d.sync += ahead.eq(Mux(self.port, ahead - self.beats, ahead + self.beats))
+        ahead = Signal(signed(self.most.bit_length() + 1))
+        """Beats that port 0 owes, less those that port 1 owes."""
+        following = Signal.like(ahead)
+        taken = Mux(self.take, self.beats, 0)
+        m.d.comb += following.eq(ahead + Mux(self.port, -taken, taken) - self.come[0] + self.come[1])
+        m.d.sync += ahead.eq(following)
+        with m.If(~self.hold):
+            m.d.sync += self.port.eq((following > 0) | ((following == 0) & (self.port ^ self.take)))
         return m
 
 
@@ -51,7 +57,7 @@ class PortBridge(wiring.Component):
                  +-- port 1: halves joined -> whole words in a queue --+
 
     ============  ======================================================================================================
-    AR            combinational, to the port that has been given fewer beats, once its queue has room for every beat asked
+    AR            combinational, to the port that owes fewer beats, once its queue has room for every beat asked
     R             three cycles later; a port is always ready, so that no port ever waits for the other
     AW            a register later, to the port that its address says
     W             two cycles later, through a queue for each port; it never waits for an address to be accepted
@@ -83,10 +89,10 @@ class PortBridge(wiring.Component):
 
     def _reads(self, m: Module, ports: list[Any]) -> None:
         bus, most = self.bus, self.config.burst_beats
-        room = max(READ_AHEAD_BEATS, 2 * most)
+        room = READ_AHEAD_BEATS + waiting_beats(self.config)
         word = data.StructLayout({"data": self.config.axi_data_bits, "error": 1, "last": 1})
         asked = data.StructLayout({"port": 1, "id": ID_BITS})
-        m.submodules.read_balance = balance = PortBalance(most)
+        m.submodules.read_balance = balance = PortBalance(most, room)
         m.submodules.read_order = order = RoomFifo(width=asked.size, depth=max(2, self.config.axi_reads))
         head = data.View(asked, order.r_data)
         words, free = [], []
@@ -118,6 +124,8 @@ class PortBridge(wiring.Component):
             bus.arready.eq(taken),
             balance.take.eq(taken),
             balance.beats.eq(bus.arlen + 1),
+            balance.come.eq(Cat(fifo.w_en for fifo in words)),
+            balance.hold.eq(bus.arvalid & ~taken),
             order.w_en.eq(taken),
             order.w_data.eq(Cat(balance.port, bus.arid)),
             bus.rvalid.eq(order.r_rdy & Mux(head.port, words[1].r_rdy, words[0].r_rdy)),

@@ -165,22 +165,38 @@ def test_both_ports_are_busy_while_bursts_follow_each_other() -> None:
     assert [len(memory.read_bursts) for memory in bridged.memories] == [32, 32]
 
 
-def test_bursts_of_all_lengths_are_shared_evenly() -> None:
-    dut = PortBalance(16)
-    given = [0, 0]
+def test_the_port_that_owes_less_is_asked_and_a_choice_stays_while_it_waits() -> None:
+    most = 40
+    dut = PortBalance(16, most)
+    owed, given = [0, 0], [0, 0]
 
     async def script(ctx: Any) -> None:
         rng = random.Random(3)
-        ctx.set(dut.take, 1)
-        for _ in range(400):
-            beats = rng.choice([1, 16, rng.randint(1, 16)])
-            ctx.set(dut.beats, beats)
-            given[ctx.get(dut.port)] += beats
-            assert abs(given[0] - given[1]) <= 16
+        offered, before = 0, 0
+        for _ in range(2000):
+            port = ctx.get(dut.port)
+            if offered:
+                assert port == before
+            else:
+                offered = rng.choice([0, 1, 16, rng.randint(1, 16)])
+                assert owed[port] <= owed[1 - port]
+            take = offered > 0 and owed[port] + offered <= most and rng.random() < 0.7
+            come = [int(owed[number] > 0 and rng.random() < pace) for number, pace in enumerate((0.5, 0.9))]
+            ctx.set(dut.beats, offered)
+            ctx.set(dut.take, take)
+            ctx.set(dut.come, come[0] | come[1] << 1)
+            ctx.set(dut.hold, bool(offered) and not take)
+            for number in range(PORTS):
+                owed[number] -= come[number]
+            if take:
+                owed[port] += offered
+                given[port] += offered
+                offered = 0
+            before = port
             await ctx.tick()
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-8)
     simulator.add_testbench(script)
     simulator.run()
-    assert min(given) > 0
+    assert given[1] > given[0] > 0, "the second brings more"
