@@ -60,6 +60,7 @@ class Core(wiring.Component):
                       FeatureMap          <----------------+------------------+---------+------+
 
     POOL and MISC are left out if the configuration does not build them; so are the memories only they read.
+    With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` stand in the place of ``axi``.
     ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
     like everything here, run on one clock with a synchronous reset, after which the machine waits for a start. With
     ``array_clock`` 2 multipliers of the array, of finishing lanes, of POOL and MISC run on ``clk2x``: twice that clock, with an

@@ -10,6 +10,8 @@ from isa.chips import memory_of
 if TYPE_CHECKING:
     from isa.config import MachineConfig
 
+MAX_FM_WORDS = 1 << 20
+
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
@@ -18,12 +20,17 @@ def check_lanes(config: MachineConfig) -> None:
 
 
 def check_banks(config: MachineConfig) -> None:
-    """Each phase has equally many banks."""
+    """Each phase has equally many banks, and instructions can address them."""
     if config.fm_banks % config.fm_phases:
         raise ConfigError(
             f"configuration field fm_banks: {config.fm_banks} is not a multiple of {config.fm_phases}, "
             f"which px_p = {config.px_p} asks for (and pool_taps = {config.pool_taps}), "
             "so that pixel lanes never collide at stride 1 and 2"
+        )
+    if config.fm_words > MAX_FM_WORDS:
+        raise ConfigError(
+            f"configuration fields fm_banks x fm_depth: {config.fm_words} words are more than the "
+            f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
         )
 
 

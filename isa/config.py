@@ -153,11 +153,6 @@ class MachineConfig:
         check_name(self.name)
         chip_of(self.chip if isinstance(self.chip, str) else repr(self.chip))
         check_lanes(self)
-        if self.fm_words > MAX_FM_WORDS:
-            raise ConfigError(
-                f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "
-                f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
-            )
 
     def __hash__(self) -> int:
         """The hash of the fields in which machines differ most; hashing all fields takes longer than a look-up saves."""
@@ -319,9 +314,6 @@ class MachineConfig:
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-
-
-MAX_FM_WORDS = 1 << 20
 
 
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
