@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hw.arithmetic.doubled import FAST, FAST_CLOCK
+from hw.axi.bridge import PortBridge
 from hw.axi.port import AxiPort
 from hw.axi.signature import Axi4, AxiLite
 from hw.buffers.feature_map import FeatureMap
@@ -59,6 +60,7 @@ class Core(wiring.Component):
                       FeatureMap          <----------------+------------------+---------+------+
 
     POOL and MISC are left out if the configuration does not build them; so are the memories only they read.
+    With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` stand in the place of ``axi``.
     ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
     like everything here, run on one clock with a synchronous reset, after which the machine waits for a start. With
     ``array_clock`` 2 multipliers of the array, of finishing lanes, of POOL and MISC run on ``clk2x``: twice that clock, with an
@@ -69,7 +71,7 @@ class Core(wiring.Component):
         self.config = config
         self.units = built_units(config)
         super().__init__({
-            "axi": Out(Axi4(config)),
+            **{name: Out(Axi4(config, config.axi_ports)) for name in axi_names(config)},
             "axi_lite": Out(AxiLite()),
             "irq": Out(1),
             **({FAST_CLOCK: In(1)} if config.array_clock > 1 else {}),
@@ -83,9 +85,10 @@ class Core(wiring.Component):
             fast.clk = getattr(self, FAST_CLOCK)
         m.submodules.control = control = Control(self.config)
         parts = {unit: _UNIT_TYPES[unit](self.config) for unit in self.units}
-        port = AxiPort(self.config)
-        monitor = BusMonitor(self.config)
-        for name, part in (*((unit.name.lower(), part) for unit, part in parts.items()), ("port", port), ("monitor", monitor)):
+        outside: dict[str, Any] = {"port": AxiPort(self.config), "monitor": BusMonitor(self.config)}
+        if self.config.axi_ports > 1:
+            outside["bridge"] = PortBridge(self.config)
+        for name, part in {**{unit.name.lower(): part for unit, part in parts.items()}, **outside}.items():
             m.submodules[name] = ResetInserter(control.unit_reset)(part)
 
         for unit, part in parts.items():
@@ -94,22 +97,28 @@ class Core(wiring.Component):
             connect(m, getattr(control, f"trace_{name}"), flipped(getattr(self, f"trace_{name}")))
         connect(m, flipped(self.axi_lite), control.bus)
         m.d.comb += self.irq.eq(control.irq)
-        self._connect_bus(m, control, port, monitor, parts)
+        self._connect_bus(m, control, parts, **outside)
         self._connect_feature_map(m, parts)
         self._connect_parameters(m, parts)
         if self.config.shares_finish:
             connect(m, parts[Unit.POOL].lanes, parts[Unit.CONV].guest)
         return m
 
-    def _connect_bus(self, m: Module, control: Control, port: AxiPort, monitor: BusMonitor, parts: dict[Unit, Any]) -> None:
+    def _connect_bus(
+        self, m: Module, control: Control, parts: dict[Unit, Any], port: AxiPort, monitor: BusMonitor,
+        bridge: PortBridge | None = None,
+    ) -> None:  # fmt: skip
         load, save = parts[Unit.LOAD], parts[Unit.SAVE]
         connect(m, control.fetch, port.fetch)
         connect(m, load.axi, port.load)
         connect(m, save.axi, port.save)
-        connect(m, port.axi, flipped(self.axi))
+        outside = [flipped(getattr(self, name)) for name in axi_names(self.config)]
+        connect(m, port.axi, bridge.bus if bridge else outside[0])
+        for number, axi in enumerate(outside if bridge else ()):
+            connect(m, getattr(bridge, f"axi{number}"), axi)
         connect(m, monitor.activity, control.activity)
         for path, _, value in monitor.axi.signature.flatten(monitor.axi):
-            m.d.comb += value.eq(getattr(self.axi, path[0]))
+            m.d.comb += value.eq(getattr(port.axi, path[0]))
         for unit in (load, save):
             m.d.comb += [unit.bases.eq(control.bases), unit.limits.eq(control.limits)]
 
@@ -154,6 +163,11 @@ class Core(wiring.Component):
             if unit in parts:
                 for name in load.table_write.signature.members:
                     m.d.comb += getattr(parts[unit].table_write, name).eq(getattr(load.table_write, name))
+
+
+def axi_names(config: MachineConfig) -> tuple[str, ...]:
+    """The members of ``Core`` that are its memory bus: ``axi``, or a port each."""
+    return ("axi",) if config.axi_ports == 1 else tuple(f"axi{port}" for port in range(config.axi_ports))
 
 
 def _control_side(part: Any, unit: Unit, config: MachineConfig) -> SimpleNamespace:

@@ -26,7 +26,7 @@ from isa.errors import TilewrightError
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = "site-packages"
-PREFIXES = {"axi": "m_axi_", "axi_lite": "s_axil_"}
+PREFIXES = {"axi": "m_axi_", "axi0": "m_axi0_", "axi1": "m_axi1_", "axi_lite": "s_axil_"}
 """Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
 
 
@@ -45,7 +45,8 @@ class Emitted:
 
 def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
     """The Verilog of the machine; its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active
-    high), ``irq``, the AXI4 manager ``m_axi_*``, the AXI4-Lite subordinate ``s_axil_*`` and ``trace_<unit>_*`` for benches."""
+    high), ``irq``, the AXI4 manager ``m_axi_*`` (of two ports ``m_axi0_*`` and ``m_axi1_*``), the AXI4-Lite subordinate
+    ``s_axil_*`` and ``trace_<unit>_*`` for benches."""
     return emit(config, dsp48e2=dsp48e2).text
 
 

@@ -4,25 +4,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isa.bounds import ConfigError
+from isa.bounds import BOUNDS, ConfigError
+from isa.chips import memory_of
 
 if TYPE_CHECKING:
     from isa.config import MachineConfig
 
+MAX_FM_WORDS = 1 << 20
+
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks):
+    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks, check_ports):
         check(config)
 
 
 def check_banks(config: MachineConfig) -> None:
-    """Each phase has equally many banks."""
+    """Each phase has equally many banks, and instructions can address them."""
     if config.fm_banks % config.fm_phases:
         raise ConfigError(
             f"configuration field fm_banks: {config.fm_banks} is not a multiple of {config.fm_phases}, "
             f"which px_p = {config.px_p} asks for (and pool_taps = {config.pool_taps}), "
             "so that pixel lanes never collide at stride 1 and 2"
+        )
+    if config.fm_words > MAX_FM_WORDS:
+        raise ConfigError(
+            f"configuration fields fm_banks x fm_depth: {config.fm_words} words are more than the "
+            f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
+        )
+
+
+def check_ports(config: MachineConfig) -> None:
+    """A port has the least width of a bus, a burst at least a beat of the bus, and the chip as many ports as are asked for."""
+    least = BOUNDS["axi_data_bits"].low
+    if config.axi_port_bits < least:
+        raise ConfigError(
+            f"configuration field axi_ports: {config.axi_ports} share the {config.axi_data_bits} bits of axi_data_bits, "
+            f"and each needs {least}; make axi_ports 1, or axi_data_bits {least * config.axi_ports}"
+        )
+    if config.axi_burst_beats < config.axi_ports:
+        raise ConfigError(
+            f"configuration field axi_burst_beats: {config.axi_burst_beats} is less than a beat of the bus, which takes "
+            f"{config.axi_ports} of a port (axi_ports); make it {config.axi_ports} or more"
+        )
+    memory, asked = memory_of(config.chip), config.axi_ports * config.chip_cores
+    if memory and config.axi_ports > 1 and asked > memory.ports:
+        raise ConfigError(
+            f"configuration field axi_ports: {config.axi_ports} of {config.chip_cores} machines (chip_cores) are {asked}, and "
+            f"{config.chip} has {memory.ports} to its DRAM; make axi_ports 1, or chip_cores {memory.ports // config.axi_ports}"
         )
 
 

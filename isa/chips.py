@@ -25,6 +25,20 @@ class Chip:
     elsewhere."""
 
 
+@dataclass(frozen=True)
+class ChipMemory:
+    """The DRAM of a chip's processing system, as programmable logic reaches it."""
+
+    ports: int
+    bits: int
+    """Of a port."""
+    gigabytes: float
+    """A second, at most."""
+
+
+MEMORIES = {"xcup": ChipMemory(4, 128, 19.2), "xc7": ChipMemory(4, 64, 4.2)}
+"""Of the known chips, by family: DDR4-2400 of 64 bits, DDR3-1066 of 32."""
+
 CHIPS: dict[str, Chip] = {
     chip.name: chip
     for chip in (
@@ -59,6 +73,11 @@ def chip_of(text: str) -> Chip | None:
             f"[chip] with name, family ({', '.join(FAMILIES)}) and {', '.join(KINDS)}"
         )
     return Chip(name, family, capacity)
+
+
+def memory_of(text: str) -> ChipMemory | None:
+    """The DRAM of a chip that is known."""
+    return MEMORIES.get(CHIPS[text].family) if text in CHIPS else None
 
 
 def described(table: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ REQUANT = ("float32", "shift")
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "array_clock",
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "axi_ports", "array_clock",
     "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
@@ -44,7 +44,7 @@ class MachineConfig:
 
     name: str
     """For reports. No program depends on it, on clocks, chips and what says that it changes no result, or on the AXI fields
-    from ``axi_burst_beats`` to ``axi_qos``."""
+    from ``axi_burst_beats`` to ``axi_ports``."""
     ic_p: int
     """Input-channel lanes; also the bytes of a feature-map word. Need not be a power of two."""
     oc_p: int
@@ -80,7 +80,7 @@ class MachineConfig:
     window_bytes: int
     """Longest overlapping window that LOAD can fold into channel lanes."""
     axi_data_bits: int
-    """Width of the memory bus."""
+    """Width of the memory bus: of all its ports together."""
     axi_addr_bits: int
     """Width of its addresses."""
     queue_words: int
@@ -97,6 +97,8 @@ class MachineConfig:
     """AxCACHE of every burst: normal memory, bufferable, not cached; interconnects may merge and split."""
     axi_qos: int = 0
     """AxQOS of every burst."""
+    axi_ports: int = 1
+    """2: the memory bus leaves through two AXI ports of half its width each, which bursts take by turns. Changes no result."""
     build_pool: bool = True
     """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True
@@ -151,11 +153,6 @@ class MachineConfig:
         check_name(self.name)
         chip_of(self.chip if isinstance(self.chip, str) else repr(self.chip))
         check_lanes(self)
-        if self.fm_words > MAX_FM_WORDS:
-            raise ConfigError(
-                f"configuration fields fm_banks x fm_depth: {self.fm_words} words are more than the "
-                f"{MAX_FM_WORDS} that an instruction can address; make the buffer smaller"
-            )
 
     def __hash__(self) -> int:
         """The hash of the fields in which machines differ most; hashing all fields takes longer than a look-up saves."""
@@ -258,9 +255,14 @@ class MachineConfig:
         return self.axi_data_bits // 8
 
     @cached_property
+    def axi_port_bits(self) -> int:
+        """Width of one port."""
+        return self.axi_data_bits // self.axi_ports
+
+    @cached_property
     def burst_beats(self) -> int:
-        """The most beats in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
-        return min(self.axi_burst_beats, 4096 // self.axi_bytes)
+        """The most beats of the bus in a burst. No burst crosses a multiple of them, hence none crosses 4 KB."""
+        return min(self.axi_burst_beats // self.axi_ports, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:
         """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
@@ -313,9 +315,6 @@ class MachineConfig:
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
-
-
-MAX_FM_WORDS = 1 << 20
 
 
 def config_from_dict(values: dict[str, Any], *, origin: str) -> MachineConfig:
@@ -377,7 +376,7 @@ _NANO = MachineConfig(
 )  # fmt: skip
 _BASE = MachineConfig(
     name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
-    fm_banks=16, fm_depth=1024, weight_depth=896, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
+    fm_banks=16, fm_depth=1024, weight_depth=4096, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
     tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
     weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
 )  # fmt: skip

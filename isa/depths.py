@@ -20,6 +20,11 @@ FETCH_BEATS = 16
 """A burst of instruction fetch ends at the first of these limits: short, so that LOAD never waits long behind one."""
 
 
+def waiting_beats(config: MachineConfig) -> int:
+    """Beats beyond these that have come by one of two ports, and wait for a burst of the other."""
+    return (config.axi_ports - 1) * 2 * config.burst_beats
+
+
 def fetch_beats(config: MachineConfig) -> int:
     """Beats of a burst of instruction fetch; the configuration's limit holds, too."""
     return min(FETCH_BEATS, max(1, FETCH_BYTES // config.axi_bytes), config.burst_beats)

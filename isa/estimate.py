@@ -13,7 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from isa.chips import chip_of
+from isa.chips import chip_of, memory_of
 from isa.config import MachineConfig
 from isa.latency import pool_by_turns
 
@@ -117,3 +117,22 @@ def beyond_chip(config: MachineConfig) -> str:
     if not lacking:
         return ""
     return f"{config.name} is probably beyond its chip {chip.name}: {', '.join(lacking)}; see tilewright size"
+
+
+def beyond_memory(config: MachineConfig) -> str:
+    """What DRAM of the chip that a configuration names cannot give, as a sentence; empty if it is not known or all is well."""
+    memory = memory_of(config.chip)
+    if memory is None:
+        return ""
+    if config.axi_port_bits > memory.bits:
+        return (
+            f"{config.name} has a port of {config.axi_port_bits} bits, {config.chip} ports of {memory.bits} to its DRAM: "
+            f"what is wider waits; see axi_ports"
+        )
+    asked = config.axi_bytes * config.clock_mhz * config.chip_cores / 1000
+    if asked <= memory.gigabytes:
+        return ""
+    return (
+        f"{config.name} can take {asked:.1f} GB/s of DRAM (axi_data_bits, clock_mhz, chip_cores), {config.chip} has "
+        f"{memory.gigabytes} at most: it will wait more than estimated"
+    )

@@ -26,6 +26,8 @@ SLICE = 1
 """``axi/slice.py``."""
 CHANNEL = 1
 """A register of AR, AW, W, B or R."""
+HALVES = 1
+"""From the lower half of a beat to the whole, at a port of two (``axi/bridge.py``)."""
 SPLITTER = 2
 """From a run to its first burst (``axi/burst.py``)."""
 CREDITS = 1

@@ -33,9 +33,9 @@ BURST_INCR = 1
 
 
 class Axi4(wiring.Signature):
-    """AXI4 seen from the manager; user and region signals are left out."""
+    """AXI4 seen from the manager; user and region signals are left out. One of ``ports`` that share the width of the bus."""
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, ports: int = 1) -> None:
         address = {
             "id": Out(ID_BITS),
             "addr": Out(config.axi_addr_bits),
@@ -51,8 +51,8 @@ class Axi4(wiring.Signature):
         }
         super().__init__({
             **{f"aw{name}": member for name, member in address.items()},
-            "wdata": Out(config.axi_data_bits),
-            "wstrb": Out(config.axi_bytes),
+            "wdata": Out(config.axi_data_bits // ports),
+            "wstrb": Out(config.axi_bytes // ports),
             "wlast": Out(1),
             "wvalid": Out(1),
             "wready": In(1),
@@ -62,7 +62,7 @@ class Axi4(wiring.Signature):
             "bready": Out(1),
             **{f"ar{name}": member for name, member in address.items()},
             "rid": In(ID_BITS),
-            "rdata": In(config.axi_data_bits),
+            "rdata": In(config.axi_data_bits // ports),
             "rresp": In(2),
             "rlast": In(1),
             "rvalid": In(1),

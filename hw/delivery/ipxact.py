@@ -53,7 +53,7 @@ def component(top: VerilogModule, config: MachineConfig, style: Style, sources: 
     for name, bus in buses(top).items():
         _interface(interfaces, name, bus)
     space = _child(_child(root, "addressSpaces"), "addressSpace")
-    _texts(space, name=_SPACE, range=f"'h{1 << config.axi_addr_bits:x}", width=str(config.axi_data_bits))
+    _texts(space, name=_SPACE, range=f"'h{1 << config.axi_addr_bits:x}", width=str(config.axi_port_bits))
     _memory_map(_child(_child(root, "memoryMaps"), "memoryMap"), config)
     _model(_child(root, "model"), top, style)
     files = _child(_child(root, "fileSets"), "fileSet")

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from hw.axi.signature import ID_BITS, LITE_DATA_BITS
 from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import ACTIVE_LOW, Style
+from hw.delivery.top import memory_buses
 from isa.config import MachineConfig
 
-_BUSES = {"m_axi": "axi", "s_axil": "axi_lite"}
+_BUSES = {"m_axi": "axi", "m_axi0": "axi0", "m_axi1": "axi1", "s_axil": "axi_lite"}
 _CHANNEL = re.compile(r"(aw|ar|w|b|r)(\w+)")
 _CLOCK = "signal:clock:"
 REGISTER_BYTES = 4096
@@ -33,11 +34,16 @@ def litex_module(top: VerilogModule, config: MachineConfig, style: Style, source
     lines = [f"            {way}_{port:{width - 2}} = {to}," for way, port, to in connections]
     domains = [f'{_argument(clock)}="sys2x"' for clock in clocks[1:]]
     return _TEXT.format(
-        name=config.name, hash=f"{config.hash:#010x}", top=top.name, data_bits=config.axi_data_bits, id_bits=ID_BITS,
+        name=config.name, hash=f"{config.hash:#010x}", top=top.name, data_bits=config.axi_port_bits, id_bits=ID_BITS,
         address_bits=config.axi_addr_bits, lite_data_bits=LITE_DATA_BITS, register_bytes=REGISTER_BYTES,
         arguments="".join(f", {domain}" for domain in ["platform=None", *domains]), connections="\n".join(lines),
-        domains=_domains(clocks[1:]), sources=", ".join(f'"{name}"' for name in sources),
+        memory=_memory(config), domains=_domains(clocks[1:]), sources=", ".join(f'"{name}"' for name in sources),
     )  # fmt: skip
+
+
+def _memory(config: MachineConfig) -> str:
+    """The names of its buses to memory, as a tuple."""
+    return repr(tuple(_BUSES[bus] for bus in memory_buses(config))).replace("'", '"')
 
 
 def _argument(clock: str) -> str:
@@ -100,17 +106,20 @@ class TilewrightInterrupt:
 
 
 class Tilewright(LiteXModule):
-    """The machine: ``axi`` to memory, ``axi_lite`` to its registers, ``ev.irq`` its interrupt.
+    """The machine: the buses ``memory``, ``axi_lite`` to its registers, ``ev.irq`` its interrupt.
 
     With a platform given its Verilog becomes one of the platform's sources.
 {domains}    """
 
     config_hash = {hash}
     register_bytes = {register_bytes}
+    memory = {memory}
     sources = ({sources},)
 
     def __init__(self{arguments}):
-        self.axi = axi.AXIInterface(data_width={data_bits}, address_width={address_bits}, id_width={id_bits}, bursting=True)
+        for bus in self.memory:
+            made = axi.AXIInterface(data_width={data_bits}, address_width={address_bits}, id_width={id_bits}, bursting=True)
+            setattr(self, bus, made)
         self.axi_lite = axi.AXILiteInterface(data_width={lite_data_bits}, address_width=32)
         self.ev = TilewrightInterrupt()
         self.specials += Instance("{top}",
@@ -122,9 +131,9 @@ class Tilewright(LiteXModule):
 
 
 def add_tilewright(soc, name="tilewright", origin=None, sdram="sdram", **options):
-    """Put a machine into ``soc``: its registers at ``origin`` (None: where there is place), its interrupt, and its memory port.
+    """Put a machine into ``soc``: its registers at ``origin`` (None: where there is place), its interrupt, its memory ports.
 
-    ``sdram`` names the controller that the port leads to; None: connect ``axi`` of the returned module yourself. The machine's
+    ``sdram`` names the controller that they lead to; None: connect ``memory`` of the returned module yourself. The machine's
     addresses are the processor's.
     """
     machine = Tilewright(platform=soc.platform, **options)
@@ -135,8 +144,10 @@ def add_tilewright(soc, name="tilewright", origin=None, sdram="sdram", **options
     if sdram is not None:
         from litedram.frontend.axi import LiteDRAMAXI2Native
 
-        port = getattr(soc, sdram).crossbar.get_port(data_width=machine.axi.data_width)
-        bridge = LiteDRAMAXI2Native(machine.axi, port, base_address=soc.bus.regions["main_ram"].origin)
-        soc.add_module(name=name + "_memory", module=bridge)
+        for bus in machine.memory:
+            own = getattr(machine, bus)
+            port = getattr(soc, sdram).crossbar.get_port(data_width=own.data_width)
+            bridge = LiteDRAMAXI2Native(own, port, base_address=soc.bus.regions["main_ram"].origin)
+            soc.add_module(name=name + "_memory" + bus.removeprefix("axi"), module=bridge)
     return machine
 '''

@@ -12,9 +12,12 @@ from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import ACTIVE_HIGH, ACTIVE_LOW
 from isa.config import MachineConfig
 
+MEMORY_BUS = "m_axi"
+MEMORY_PORTS = ("m_axi0", "m_axi1")
 _ORDER = ("clk", FAST_CLOCK, ACTIVE_HIGH, "irq", "s_axil_aw", "s_axil_w", "s_axil_b", "s_axil_ar", "s_axil_r",
-          "m_axi_aw", "m_axi_w", "m_axi_b", "m_axi_ar", "m_axi_r", "trace_")  # fmt: skip
-_BUS = re.compile(r"(?P<bus>m_axi|s_axil)_(?P<signal>\w+)")
+          *(f"{bus}_{channel}" for bus in (MEMORY_BUS, *MEMORY_PORTS) for channel in ("aw", "w", "b", "ar", "r")),
+          "trace_")  # fmt: skip
+_BUS = re.compile(r"(?P<bus>m_axi\d?|s_axil)_(?P<signal>\w+)")
 
 
 def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> VerilogModule:
@@ -32,6 +35,11 @@ def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> Veril
         finished.append(replace(port, name=name, attributes=port.attributes + line))
     inverter = f"  wire {ACTIVE_HIGH} = ~{ACTIVE_LOW};\n" if reset == ACTIVE_LOW else ""
     return replace(module, ports=tuple(finished), body=inverter + module.body)
+
+
+def memory_buses(config: MachineConfig) -> tuple[str, ...]:
+    """The names of its AXI managers."""
+    return (MEMORY_BUS,) if config.axi_ports == 1 else MEMORY_PORTS[: config.axi_ports]
 
 
 def template(module: VerilogModule) -> str:
@@ -67,13 +75,13 @@ def _interface(port: str, reset: str) -> tuple[str, str]:
 
 def _parameters(config: MachineConfig, reset: str) -> dict[str, str]:
     return {
-        "clk": f"ASSOCIATED_BUSIF m_axi:s_axil, ASSOCIATED_RESET {reset}",
+        "clk": f"ASSOCIATED_BUSIF {':'.join(memory_buses(config))}:s_axil, ASSOCIATED_RESET {reset}",
         ACTIVE_HIGH: f"POLARITY ACTIVE_{'LOW' if reset == ACTIVE_LOW else 'HIGH'}",
         "irq": "SENSITIVITY LEVEL_HIGH",
         "s_axil": "PROTOCOL AXI4LITE",
-        "m_axi": (
-            f"PROTOCOL AXI4, DATA_WIDTH {config.axi_data_bits}, ADDR_WIDTH {config.axi_addr_bits}, ID_WIDTH {ID_BITS}, "
-            f"MAX_BURST_LENGTH {config.burst_beats}, NUM_READ_OUTSTANDING {config.axi_reads}, "
+        **dict.fromkeys(memory_buses(config), (
+            f"PROTOCOL AXI4, DATA_WIDTH {config.axi_port_bits}, ADDR_WIDTH {config.axi_addr_bits}, ID_WIDTH {ID_BITS}, "
+            f"MAX_BURST_LENGTH {config.burst_beats * config.axi_ports}, NUM_READ_OUTSTANDING {config.axi_reads}, "
             f"NUM_WRITE_OUTSTANDING {OPEN_BURSTS}, SUPPORTS_NARROW_BURST 0"
-        ),
-    }
+        )),
+    }  # fmt: skip

@@ -27,18 +27,20 @@ class ProcessingSystem:
     """Its block, which is configured by the automation rule of the same name, with ``rule``."""
     rule: str
     settings: str
-    """Ports, interrupt and clock that the machine needs."""
+    """Interrupt, clock and the port to registers that the machine needs."""
+    port_settings: tuple[str, ...]
+    """The same of each of the memory ports that it may have."""
     clock: str
     reset: str
     registers: str
     """The port from which registers are reached, at ``at``."""
     at: int
-    memory: str
+    memory: tuple[str, ...]
     port_bits: int
-    """Width of the port to DRAM, at its widest."""
+    """Width of a port to DRAM, at its widest."""
     interrupt: str
-    clocked: str
-    """Clock inputs of both ports."""
+    clocked: tuple[str, ...]
+    """Clock inputs of the port to registers, and of each to memory."""
 
 
 SYSTEMS = {
@@ -48,25 +50,23 @@ SYSTEMS = {
     CONFIG.PSU__USE__M_AXI_GP0 1
     CONFIG.PSU__USE__M_AXI_GP1 0
     CONFIG.PSU__USE__M_AXI_GP2 0
-    CONFIG.PSU__USE__S_AXI_GP2 1
-    CONFIG.PSU__SAXIGP2__DATA_WIDTH @port_bits@
     CONFIG.PSU__USE__IRQ0 1
     CONFIG.PSU__FPGA_PL0_ENABLE 1""",
-        "pl_clk0", "pl_resetn0", "M_AXI_HPM0_FPD", 0xA000_0000, "S_AXI_HP0_FPD", 128, "pl_ps_irq0",
-        "ps/maxihpm0_fpd_aclk ps/saxihp0_fpd_aclk",
+        tuple(f"    CONFIG.PSU__USE__S_AXI_GP{n} 1\n    CONFIG.PSU__SAXIGP{n}__DATA_WIDTH @port_bits@" for n in (2, 3)),
+        "pl_clk0", "pl_resetn0", "M_AXI_HPM0_FPD", 0xA000_0000, ("S_AXI_HP0_FPD", "S_AXI_HP1_FPD"), 128, "pl_ps_irq0",
+        ("ps/maxihpm0_fpd_aclk", "ps/saxihp0_fpd_aclk", "ps/saxihp1_fpd_aclk"),
     ),
     "xc7": ProcessingSystem(
         "processing_system7", "make_external {FIXED_IO, DDR} apply_board_preset 1",
         """\
     CONFIG.PCW_USE_M_AXI_GP0 1
-    CONFIG.PCW_USE_S_AXI_HP0 1
-    CONFIG.PCW_S_AXI_HP0_DATA_WIDTH @port_bits@
     CONFIG.PCW_USE_FABRIC_INTERRUPT 1
     CONFIG.PCW_IRQ_F2P_INTR 1
     CONFIG.PCW_EN_CLK0_PORT 1
     CONFIG.PCW_EN_RST0_PORT 1""",
-        "FCLK_CLK0", "FCLK_RESET0_N", "M_AXI_GP0", 0x43C0_0000, "S_AXI_HP0", 64, "IRQ_F2P",
-        "ps/M_AXI_GP0_ACLK ps/S_AXI_HP0_ACLK",
+        tuple(f"    CONFIG.PCW_USE_S_AXI_HP{n} 1\n    CONFIG.PCW_S_AXI_HP{n}_DATA_WIDTH @port_bits@" for n in (0, 1)),
+        "FCLK_CLK0", "FCLK_RESET0_N", "M_AXI_GP0", 0x43C0_0000, ("S_AXI_HP0", "S_AXI_HP1"), 64, "IRQ_F2P",
+        ("ps/M_AXI_GP0_ACLK", "ps/S_AXI_HP0_ACLK", "ps/S_AXI_HP1_ACLK"),
     ),
 }  # fmt: skip
 """By family of chips."""
@@ -81,16 +81,22 @@ def scripts(
     for name, bus in buses(top).items():
         kinds.setdefault(bus.type[2], []).append(name)
     clock, *doubled = kinds["clock"]
+    memory = [name for name in kinds["aximm"] if name.startswith("m_")]
+    cells = ["memory", "memory1"][: len(memory)]
+    ports = system.memory[: len(memory)]
+    settings = "\n".join((system.settings, *system.port_settings[: len(memory)]))
     facts = {
         "name": config.name, "hash": f"{config.hash:#010x}", "top": style.top, "vendor": VENDOR, "library": LIBRARY,
         "version": f"{ISA_VERSION}.{HARDWARE_VERSION}", "sources": " ".join(sources), "mhz": config.clock_mhz,
         "clock": clock, "doubled": " ".join(doubled), "reset": kinds["reset"][0], "interrupt": kinds["interrupt"][0],
-        "memory": next(name for name in kinds["aximm"] if name.startswith("m_")),
+        "memory": " ".join(memory),
+        "ways": "\n".join(f"    {cell} core/{bus} ps/{port}" for cell, bus, port in zip(cells, memory, ports, strict=True)),
+        "aclks": " ".join(f"{cell}/aclk" for cell in cells), "aresets": " ".join(f"{cell}/aresetn" for cell in cells),
         "registers": next(name for name in kinds["aximm"] if name.startswith("s_")),
-        "cell": system.cell, "rule": system.rule, "settings": system.settings, "ps_clock": system.clock,
-        "ps_reset": system.reset, "ps_registers": system.registers, "ps_memory": system.memory,
-        "ps_interrupt": system.interrupt, "clocked": system.clocked, "at": f"{system.at:#x}",
-        "port_bits": min(config.axi_data_bits, system.port_bits), "part": boards[0].part,
+        "cell": system.cell, "rule": system.rule, "settings": settings, "ps_clock": system.clock,
+        "ps_reset": system.reset, "ps_registers": system.registers,
+        "ps_interrupt": system.interrupt, "clocked": " ".join(system.clocked[: 1 + len(memory)]), "at": f"{system.at:#x}",
+        "port_bits": min(config.axi_port_bits, system.port_bits), "part": boards[0].part,
         "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in boards),
         "default": boards[0].name,
     }  # fmt: skip
@@ -183,7 +189,7 @@ connect_bd_net [get_bd_pins clocks/locked] [get_bd_pins resets/dcm_locked]
 # Registers from the processor, memory for the machine.
 foreach {cell from to} {
     control ps/@ps_registers@ core/@registers@
-    memory  core/@memory@ ps/@ps_memory@
+@ways@
 } {
     set interconnect [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $cell]
     set_property -dict {CONFIG.NUM_SI 1 CONFIG.NUM_MI 1} $interconnect
@@ -191,9 +197,9 @@ foreach {cell from to} {
     connect_bd_intf_net [get_bd_intf_pins $cell/M00_AXI] [get_bd_intf_pins $to]
 }
 connect_bd_net [get_bd_pins clocks/clk_out1] [get_bd_pins {
-    core/@clock@ control/aclk memory/aclk resets/slowest_sync_clk @clocked@
+    core/@clock@ control/aclk @aclks@ resets/slowest_sync_clk @clocked@
 }]
-connect_bd_net [get_bd_pins resets/peripheral_aresetn] [get_bd_pins {core/@reset@ control/aresetn memory/aresetn}]
+connect_bd_net [get_bd_pins resets/peripheral_aresetn] [get_bd_pins {core/@reset@ control/aresetn @aresets@}]
 connect_bd_net [get_bd_pins core/@interrupt@] [get_bd_pins ps/@ps_interrupt@]
 
 set space [get_bd_addr_spaces ps/Data]

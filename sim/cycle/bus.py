@@ -1,4 +1,7 @@
-"""DRAM as a fluid: two streams of beats, read and write, that share one beat per cycle."""
+"""DRAM as a fluid: two streams of beats, read and write, that share one beat per cycle.
+
+Of two ports each moves half a beat in a cycle: bursts that follow each other share the whole, one alone has half.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.cycle.timing import DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
+from sim.cycle.timing import BRIDGE_READ, DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
 from sim.rtl.memory import DRAM_BURSTS
 
 EPSILON = 1e-3
@@ -33,16 +36,21 @@ class Transfer:
     """Of its instruction, which may be several."""
     chunks: int = 0
     """Beats that wait behind the bus when words are slower than beats."""
+    first: int = 0
+    """Beats of its first burst."""
 
 
 class Stream:
     """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
 
-    def __init__(self, places: int = DRAM_BURSTS, turn: int = 0) -> None:
+    def __init__(self, places: int = DRAM_BURSTS, turn: int = 0, read: int = DRAM_READ, ports: int = 1) -> None:
         self._places = places
         """Bursts that may be on their way."""
         self._turn = turn
         """Cycles more from the end of a burst to the next address, where the machine itself holds it back."""
+        self._read = read
+        """From DRAM taking an address to the first beat."""
+        self._ports = ports
         self.queue: deque[Transfer] = deque()
         self.current: Transfer | None = None
         self.left = 0.0
@@ -64,12 +72,20 @@ class Stream:
 
     def _begin(self, transfer: Transfer) -> None:
         """The bursts of a transfer for which DRAM's queue has places in time; the others follow as one of their own."""
-        transfer.due = max(transfer.due, self._over + transfer.gap)
+        since = transfer.due
+        transfer.due = max(since, self._over + transfer.gap)
         if transfer.bursts:
             self._address(transfer)
+        if self._ports > 1 and transfer.beats:
+            transfer.work += self._alone(transfer, transfer.due - since)
         self.current = transfer
         self.left = transfer.work
         self.density = transfer.beats / transfer.work if transfer.work else 0.0
+
+    def _alone(self, transfer: Transfer, since: float) -> float:
+        """Cycles more that its first burst takes: at half speed, but it may have come while others were served."""
+        first = min(transfer.first, transfer.beats)
+        return max(0.0, first * (self._ports - transfer.work / transfer.beats) - since)
 
     def finish(self, now: float) -> Transfer:
         done = self.current
@@ -91,7 +107,7 @@ class Stream:
         """Burst by burst: its address is taken when the one before it by as many as there are places is over."""
         size = transfer.work / transfer.bursts
         ends = self._ends
-        places, delay = self._places, DRAM_READ + self._turn
+        places, delay = self._places, self._read + self._turn
         free = places - len(ends)
         if not free and ends[0] + delay > transfer.due:
             transfer.due = ends[0] + delay
@@ -110,7 +126,7 @@ class Stream:
         beats = round(transfer.beats * share)
         rest = Transfer(
             transfer.index, transfer.beats - beats, transfer.work * (1 - share), transfer.due, 0, transfer.bursts - bursts,
-            transfer.last, transfer.chunks,
+            transfer.last, transfer.chunks, transfer.first,
         )  # fmt: skip
         transfer.beats, transfer.work, transfer.bursts, transfer.last = beats, transfer.work * share, bursts, False
         self.queue.appendleft(rest)
@@ -134,11 +150,13 @@ class Bus:
     fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
     """
 
-    def __init__(self, reads: int = DRAM_BURSTS) -> None:
-        self._places = min(reads, DRAM_BURSTS)
+    def __init__(self, reads: int = DRAM_BURSTS, ports: int = 1) -> None:
+        self._ports = ports
+        self._places = min(reads, DRAM_BURSTS * ports)
+        self._read = DRAM_READ + (BRIDGE_READ if ports > 1 else 0)
         self.now = 0.0
-        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS else 0)
-        self.writes = Stream()
+        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self._read, ports)
+        self.writes = Stream(ports=ports)
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
         self.buffered = 0.0
@@ -243,10 +261,10 @@ class Bus:
         burst = self.fetches[0]
         if fetching or burst.behind > reads.served + self._packed() + EPSILON:
             return then, False, False
-        due = burst.asked + DRAM_READ
+        due = burst.asked + self._read
         if due > now:
             return min(then, due), burst.behind <= reads.served + EPSILON, False
-        self.fetch_left = float(burst.beats)
+        self.fetch_left = burst.beats + max(0.0, burst.beats * (self._ports - 1) - (now - due))
         self.buffered = max(0.0, burst.behind - reads.served)
         self.fetched.append((burst.number, now))
         return now, False, True
@@ -297,7 +315,7 @@ class Bus:
         The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``DRAM_READ`` + 1
         before ``due``.
         """
-        return max(0.0, self.now - transfer.due + DRAM_READ + 1) * transfer.beats / max(1, transfer.bursts)
+        return max(0.0, self.now - transfer.due + self._read + 1) * transfer.beats / max(1, transfer.bursts)
 
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""

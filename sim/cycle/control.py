@@ -120,7 +120,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus(config.axi_reads)
+        self.bus = Bus(config.axi_reads, config.axi_ports)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count
@@ -133,7 +133,8 @@ class Execution:
         timing = Timing.of(config)
         # Who goes first at a bank: in the order of Unit (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
-        self.load, self.save = LoadPipeline(costs, self.bus, config.burst_beats), SavePipeline(costs, self.bus)
+        self.load = LoadPipeline(costs, self.bus, config.burst_beats, config.axi_ports)
+        self.save = SavePipeline(costs, self.bus, config.burst_beats, config.axi_ports)
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)
         pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])

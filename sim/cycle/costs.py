@@ -243,7 +243,8 @@ def _save(
     beats, cycles = saved(runs, in_run * vectors, run - (vectors - 1) * lanes)
     words = rows * pixels * vectors
     wait = 0 if apart else -(-pixels.bit_length() // 2) - (-(-beat // lanes) - 1 if words > beats else 0)
-    return MoveCost(beats, cycles, words, words, Use(touched, 0), walk, wait)
+    longest = -(-beats // (rows * pieces))
+    return MoveCost(beats, cycles, words, words, Use(touched, 0), walk, wait, run=longest)
 
 
 COSTS = {

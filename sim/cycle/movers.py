@@ -10,6 +10,8 @@ from math import ceil
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
 from sim.cycle.costs import MoveCost
 from sim.cycle.timing import (
+    BRIDGE_READ,
+    BRIDGE_WRITE,
     BURSTS_AHEAD,
     LOAD_AHEAD_BEATS,
     LOAD_CHUNKS,
@@ -92,8 +94,9 @@ class _Mover(ABC):
 class LoadPipeline(_Mover):
     """LOAD and LOADP: addresses run ahead of data, data fills words."""
 
-    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int) -> None:
+    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int, ports: int = 1) -> None:
         super().__init__(costs, bus.reads, bus)
+        self._read = LOAD_READ + (BRIDGE_READ if ports > 1 else 0)
         self._burst_beats = burst_beats
         self._walked = 0.0
         """The share of an instruction that came in earlier transfers."""
@@ -110,12 +113,13 @@ class LoadPipeline(_Mover):
         if self._last is not None and cost.parameters != self._last.parameters:
             gap = self._tail(self._last) + (LOAD_WORD if self._last.parameters else 0)
         self._last = cost
-        due = cycle + (LOAD_READ if cost.beats else LOAD_FILL)
+        due = cycle + (self._read if cost.beats else LOAD_FILL)
         if cost.beats:
             self._runs = (cost.run if cost.beats > cost.run else self._runs[1], cost.run)
             self._bursts.append((cost.bursts, cost.beats / cost.bursts))
         chunks = 0 if cost.parameters else LOAD_CHUNKS
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks))
+        first = min(cost.run, self._burst_beats)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks, first=first))
         ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % self._burst_beats + 1
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT
@@ -160,8 +164,12 @@ class LoadPipeline(_Mover):
 class SavePipeline(_Mover):
     """SAVE: words are read ahead of the beats that DRAM has taken."""
 
-    def __init__(self, costs: list[MoveCost | None], bus: Bus) -> None:
+    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int, ports: int = 1) -> None:
         super().__init__(costs, bus.writes, bus)
+        self._burst_beats = burst_beats
+        self._late = BRIDGE_WRITE if ports > 1 else 0
+        """Cycles of the bridge, on the way there and back."""
+        self._ahead = SAVE_AHEAD_BEATS + (2 * ports * burst_beats if ports > 1 else 0)
         self._read = 0
         """First cycle in which the words of the next instruction can be read."""
         self._begins: dict[int, int] = {}
@@ -169,9 +177,10 @@ class SavePipeline(_Mover):
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
-        due = cycle + max(SAVE_WRITE, SAVE_ADDRESS + cost.address_wait)
-        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, 0))
-        self._leaves(self._stream.asked - SAVE_AHEAD_BEATS)
+        due = cycle + max(SAVE_WRITE, SAVE_ADDRESS + cost.address_wait) + self._late
+        first = min(cost.run, self._burst_beats)
+        self._stream.add(Transfer(index, cost.beats, cost.cycles, due, 0, first=first))
+        self._leaves(self._stream.asked - self._ahead)
         begin = max(cycle + 1, self._read)
         self._read = begin + cost.words
         self._begins[index] = begin + SAVE_READ
@@ -196,7 +205,7 @@ class SavePipeline(_Mover):
         assert cost.walk is not None
         groups, walk = cost.use.reads, cost.walk
         alone = cost.cycles / cost.words
-        room = min(cost.words, SAVE_AHEAD_BEATS * cost.words // cost.beats)
+        room = min(cost.words, self._ahead * cost.words // cost.beats)
         filled = begin + ceil(room * alone)
         first = Stretch(begin, filled, groups, walk, 1, alone)
         if room == cost.words:
@@ -206,4 +215,4 @@ class SavePipeline(_Mover):
         return first, Stretch(later, later + ceil((cost.words - room) * pace), groups, walk, 1, pace, room)
 
     def _tail(self, cost: MoveCost) -> int:
-        return SAVE_TAIL
+        return SAVE_TAIL + self._late

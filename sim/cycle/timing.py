@@ -20,6 +20,11 @@ DRAM = 1
 DRAM_READ = READ_LATENCY - 1
 """From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
 
+BRIDGE_READ = stages.HALVES + FIFO
+"""By which a beat that comes from one of two ports is later than from the only one."""
+BRIDGE_WRITE = FIFO
+"""The same of a beat written, and of the answer."""
+
 BEGIN = stages.START
 """From the start of the trace to the sequencer's ``begin``."""
 FETCH_BEGIN = stages.FETCH + SLICE

@@ -16,6 +16,8 @@ NARROW = 0.25
 """How many machines have fewer lanes than ``LEAST_LANES``, down to one."""
 _FREE = ("axi_addr_bits", "axi_prot", "axi_cache", "axi_qos", "clock_mhz")
 """Numbers that may be anything within their bounds."""
+TWO_PORTS = 0.3
+"""The share of wide enough buses that have two ports."""
 
 
 def random_config(seed: int) -> MachineConfig:
@@ -70,7 +72,9 @@ def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
     by_turns = drawn["dsp_packing"] and oc_p % (4 if px_p % 2 else 2) == 0
     drawn |= {"array_clock": rng.randint(1, 2) if by_turns else 1}
     drawn |= {"shared_finish": rng.random() < 0.5, "narrow_pairs": rng.choice((0, 0, 1, 32))}
-    return drawn | {"requant": rng.choice(REQUANT), "dsp_adders": rng.random() < 0.5}
+    drawn |= {"requant": rng.choice(REQUANT), "dsp_adders": rng.random() < 0.5}
+    two = drawn["axi_data_bits"] >= 64 and drawn["axi_burst_beats"] >= 2 and random.Random(f"ports {name}").random() < TWO_PORTS
+    return drawn | {"axi_ports": 1 + two}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

@@ -5,24 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from isa.config import MachineConfig
-from sim.rtl.build import HERE, Build, bench_defines, bus_limits, core_verilog, executable
+from sim.rtl.build import HERE, Build, bench_defines, bus_limits, core_verilog, executable, memory_parameters
 from sim.rtl.compiler import one_build
 from sim.rtl.machine import SMALLEST_MEMORY
-from sim.rtl.memory import READ_LATENCY
 
 BOARD_HEADER = HERE / "board.h"
 
 
 def board_library(config: MachineConfig, cache: Path | str | None = None, *, memory_bytes: int = SMALLEST_MEMORY) -> Path:
     """Path of the library, built unless the cache has it."""
-    parameters = {
-        "DATA_BITS": config.axi_data_bits,
-        "ADDR_BITS": config.axi_addr_bits,
-        "MEMORY_WORDS": memory_bytes // config.axi_bytes,
-        "LATENCY": READ_LATENCY,
-        "CHECK": 0,
-        **bus_limits(config),
-    }
+    parameters = {**memory_parameters(config, memory_bytes), "CHECK": 0, **bus_limits(config)}
     build = Build(
         "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=bench_defines(config),
         host="port.v", library=True, brief=one_build(),

@@ -17,6 +17,7 @@ from isa.files import locked, write_atomically
 from sim.rtl.compiler import compiler_name, first_line, processor_options
 from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
+from sim.rtl.memory import READ_LATENCY
 from sim.rtl.model_files import quickened
 from sim.rtl.tools import require, run_tool
 from sim.rtl.verilator import VERILATOR_OPTIONS, Toolchain, verilator_root
@@ -89,18 +90,27 @@ class Build:
 
 
 def bench_defines(config: MachineConfig) -> tuple[str, ...]:
-    """Names that tell the bench which optional units the machine lacks, and whether it has a second clock."""
+    """Names that tell the bench which optional units the machine lacks, whether it has a second clock, and two ports."""
     told = {
         "TILEWRIGHT_NO_POOL": not config.build_pool,
         "TILEWRIGHT_NO_MISC": not config.build_misc,
         FAST_CLOCK_DEFINE: config.array_clock > 1,
+        "TILEWRIGHT_TWO_PORTS": config.axi_ports > 1,
     }
     return tuple(name for name, holds in told.items() if holds)
 
 
 def bus_limits(config: MachineConfig) -> dict[str, int]:
     """What the AXI checker is to hold the machine to."""
-    return {"MAX_BEATS": config.burst_beats, "MAX_READS": config.axi_reads}
+    return {"MAX_BEATS": config.burst_beats * config.axi_ports, "MAX_READS": config.axi_reads, "PORTS": config.axi_ports}
+
+
+def memory_parameters(config: MachineConfig, memory_bytes: int) -> dict[str, int]:
+    """The memory of the bench: words as wide as a port."""
+    return {
+        "DATA_BITS": config.axi_port_bits, "ADDR_BITS": config.axi_addr_bits,
+        "MEMORY_WORDS": memory_bytes // (config.axi_port_bits // 8), "LATENCY": READ_LATENCY,
+    }  # fmt: skip
 
 
 def cache_directory(cache: Path | str | None = None) -> Path:

@@ -1,6 +1,6 @@
-// DRAM behind one AXI4 slave port (INCR bursts of full-width beats; ids are returned).
+// DRAM behind one or two AXI4 slave ports (INCR bursts of full-width beats; ids are returned).
 //
-// A read burst's first beat is offered `latency` cycles after its address was taken; after that the memory port
+// A read burst's first beat is offered `latency` cycles after its address was taken; after that a port
 // moves one data beat in every cycle, read or write, in turn when both want it. Up to QUEUE bursts of each
 // direction are outstanding. B follows in the cycle after the last beat of a burst was written.
 // Two windows answer: data at `base` (`bytes` long, first in the array) and the program at `program_base`
@@ -10,13 +10,15 @@
 //   +memory_seed=  not 0: the seed of what is random here
 //   +disorder=1    read bursts of different ids overtake each other, and their beats are interleaved at random
 //   +late=         (2^n - 1) a read burst or a B comes up to so many cycles later, each by a random number
+//   +total=  not 0: ports have beats of reads and of writes apart, and share so many bytes in a cycle
 //   +bad=, +bad_bytes=  (hexadecimal) beats in this window are answered with SLVERR, after random data, and change nothing
 `timescale 1ns / 1ps
-module tilewright_dram #(
+module tilewright_dram_port #(
   parameter DATA_BITS = 128,
   parameter ADDR_BITS = 40,
   parameter ID_BITS   = 2,
-  parameter WORDS     = 65536,
+  parameter INDEX_BITS = 16,
+  parameter NUMBER     = 0,
   parameter QUEUE     = 16
 ) (
   input                      clk,
@@ -27,6 +29,18 @@ module tilewright_dram #(
   input      [ADDR_BITS-1:0] bytes,
   input      [ADDR_BITS-1:0] program_base,
   input      [ADDR_BITS-1:0] program_bytes,
+
+  input                      apart,
+  input                      may_read,
+  input                      may_write,
+  output                     r_want,
+  output                     w_want,
+  output    [INDEX_BITS-1:0] r_index,
+  input      [DATA_BITS-1:0] r_word,
+  output                     stores,
+  output    [INDEX_BITS-1:0] w_index,
+  output     [DATA_BITS-1:0] w_word,
+  output   [DATA_BITS/8-1:0] w_lanes,
 
   input        [ID_BITS-1:0] s_axi_arid,
   input      [ADDR_BITS-1:0] s_axi_araddr,
@@ -55,11 +69,8 @@ module tilewright_dram #(
   input                      s_axi_bready
 );
   localparam BEAT_SHIFT = $clog2(DATA_BITS / 8);
-  localparam INDEX_BITS = WORDS > 1 ? $clog2(WORDS) : 1;
   localparam QUEUE_BITS = $clog2(QUEUE);
   localparam [1:0] OKAY = 2'b00, SLVERR = 2'b10, DECERR = 2'b11;
-
-  reg [DATA_BITS-1:0] memory [0:WORDS-1] /* verilator public_flat_rw */;
 
   wire [4:0] stall;
   wire [5:0] jitter;
@@ -76,7 +87,7 @@ module tilewright_dram #(
     if (!$value$plusargs("bad=%h", bad)) bad = 0;
     if (!$value$plusargs("bad_bytes=%h", bad_bytes)) bad_bytes = 0;
   end
-  tilewright_noise random (.clk(clk), .rst(rst), .seed(memory_seed), .noise(noise), .next());
+  tilewright_noise random (.clk(clk), .rst(rst), .seed(memory_seed == 0 ? 32'd0 : memory_seed ^ (NUMBER << 16)), .noise(noise), .next());
 
   reg [31:0] now;
   always @(posedge clk) now <= rst ? 32'd0 : now + 32'd1;
@@ -126,7 +137,7 @@ module tilewright_dram #(
   wire                r_inside = r_in_data < bytes || r_in_code < program_bytes;
   wire                r_bad = r_in_bad < bad_bytes;
   wire                r_final = r_done[r_id] == r_len;
-  wire                r_want = (at_once || (ar_count != 0 && due[r_id])) && (!s_axi_rvalid || s_axi_rready) && !stall[2];
+  assign              r_want = (at_once || (ar_count != 0 && due[r_id])) && (!s_axi_rvalid || s_axi_rready) && !stall[2];
 
   // Write bursts: addresses, data and responses each have their queue.
   reg [ADDR_BITS-1:0] aw_addr [0:QUEUE-1];
@@ -157,46 +168,22 @@ module tilewright_dram #(
   wire          [1:0] w_resp = !w_inside ? DECERR : w_in_bad < bad_bytes ? SLVERR : OKAY;
   wire          [1:0] w_worst = w_failed != OKAY ? w_failed : w_resp;
   wire         [31:0] b_early = now - b_due[b_head[QUEUE_BITS-1:0]];
-  wire                w_want = aw_count != 0 && w_count != 0 && !b_count[QUEUE_BITS];
+  assign              w_want = aw_count != 0 && w_count != 0 && !b_count[QUEUE_BITS];
 
-  // The shared data port.
+  // One beat of either direction in a cycle, or, where reads and writes are apart, one of each.
   reg  write_next;
-  wire read  = r_want && !(w_want && write_next);
-  wire write = w_want && !read;
+  wire read  = r_want && may_read && (apart || !(w_want && write_next));
+  wire write = w_want && may_write && (apart || !read);
 
   assign s_axi_arready = !ar_count[QUEUE_BITS] && !stall[0];
   assign s_axi_awready = !aw_count[QUEUE_BITS] && !stall[1];
   assign s_axi_wready  = !w_count[QUEUE_BITS] && !stall[3];
 
-  wire [INDEX_BITS-1:0] r_index = r_offset[BEAT_SHIFT +: INDEX_BITS];
-  wire [INDEX_BITS-1:0] w_index = w_offset[BEAT_SHIFT +: INDEX_BITS];
-
-  function [DATA_BITS-1:0] merge(input [DATA_BITS-1:0] old, input [DATA_BITS-1:0] data, input [DATA_BITS/8-1:0] strobe);
-    integer lane;
-    for (lane = 0; lane < DATA_BITS / 8; lane = lane + 1)
-      merge[8*lane +: 8] = strobe[lane] ? data[8*lane +: 8] : old[8*lane +: 8];
-  endfunction
-
-  // The image in a file for simulators without a C++ main: words in binary, most significant byte first.
-  task load(input [8*1024-1:0] path);
-    integer file, count;
-    begin
-      file = $fopen(path, "rb");
-      count = $fread(memory, file);
-      $fclose(file);
-      if (count == 0) $display("memory image %0s is empty", path);
-    end
-  endtask
-
-  // The first `count` words as lines of hexadecimal digits.
-  task dump(input [8*1024-1:0] path, input integer count);
-    integer file, index;
-    begin
-      file = $fopen(path, "w");
-      for (index = 0; index < count; index = index + 1) $fwrite(file, "%h\n", memory[index]);
-      $fclose(file);
-    end
-  endtask
+  assign r_index = r_offset[BEAT_SHIFT +: INDEX_BITS];
+  assign w_index = w_offset[BEAT_SHIFT +: INDEX_BITS];
+  assign stores = write && w_resp == OKAY;
+  assign w_word = w_data[w_slot];
+  assign w_lanes = w_strb[w_slot];
 
   integer clear;
   always @(posedge clk) begin
@@ -212,7 +199,7 @@ module tilewright_dram #(
     if (read) begin
       s_axi_rvalid <= 1'b1;
       s_axi_rid    <= r_id;
-      s_axi_rdata  <= !r_inside ? {DATA_BITS{1'b0}} : r_bad ? {(DATA_BITS+31)/32{noise}} : memory[r_index];
+      s_axi_rdata  <= !r_inside ? {DATA_BITS{1'b0}} : r_bad ? {(DATA_BITS+31)/32{noise}} : r_word;
       s_axi_rresp  <= !r_inside ? DECERR : r_bad ? SLVERR : OKAY;
       s_axi_rlast  <= r_final;
       r_done[r_id] <= r_final ? 8'd0 : r_done[r_id] + 8'd1;
@@ -234,8 +221,6 @@ module tilewright_dram #(
       w_tail <= w_tail + 1'b1;
     end
     if (write) begin
-      if (w_resp == OKAY)
-        memory[w_index] <= &w_strb[w_slot] ? w_data[w_slot] : merge(memory[w_index], w_data[w_slot], w_strb[w_slot]);
       w_head <= w_head + 1'b1;
       w_done <= w_last[w_slot] ? 8'd0 : w_done + 8'd1;
       w_failed <= w_last[w_slot] ? OKAY : w_worst;
@@ -269,4 +254,146 @@ module tilewright_dram #(
       s_axi_bvalid <= 1'b0;
     end
   end
+endmodule
+
+module tilewright_dram #(
+  parameter DATA_BITS = 128,
+  parameter ADDR_BITS = 40,
+  parameter ID_BITS   = 2,
+  parameter WORDS     = 65536,
+  parameter QUEUE     = 16,
+  parameter PORTS     = 1
+) (
+  input                           clk,
+  input                           rst,
+  input                    [31:0] seed,
+  input                    [31:0] latency,
+  input           [ADDR_BITS-1:0] base,
+  input           [ADDR_BITS-1:0] bytes,
+  input           [ADDR_BITS-1:0] program_base,
+  input           [ADDR_BITS-1:0] program_bytes,
+
+  input      [PORTS*ID_BITS-1:0] s_axi_arid,
+  input    [PORTS*ADDR_BITS-1:0] s_axi_araddr,
+  input            [PORTS*8-1:0] s_axi_arlen,
+  input              [PORTS-1:0] s_axi_arvalid,
+  output             [PORTS-1:0] s_axi_arready,
+  output     [PORTS*ID_BITS-1:0] s_axi_rid,
+  output   [PORTS*DATA_BITS-1:0] s_axi_rdata,
+  output           [PORTS*2-1:0] s_axi_rresp,
+  output             [PORTS-1:0] s_axi_rlast,
+  output             [PORTS-1:0] s_axi_rvalid,
+  input              [PORTS-1:0] s_axi_rready,
+  input      [PORTS*ID_BITS-1:0] s_axi_awid,
+  input    [PORTS*ADDR_BITS-1:0] s_axi_awaddr,
+  input              [PORTS-1:0] s_axi_awvalid,
+  output             [PORTS-1:0] s_axi_awready,
+  input    [PORTS*DATA_BITS-1:0] s_axi_wdata,
+  input  [PORTS*(DATA_BITS/8)-1:0] s_axi_wstrb,
+  input              [PORTS-1:0] s_axi_wlast,
+  input              [PORTS-1:0] s_axi_wvalid,
+  output             [PORTS-1:0] s_axi_wready,
+  output     [PORTS*ID_BITS-1:0] s_axi_bid,
+  output           [PORTS*2-1:0] s_axi_bresp,
+  output             [PORTS-1:0] s_axi_bvalid,
+  input              [PORTS-1:0] s_axi_bready
+);
+  localparam INDEX_BITS = WORDS > 1 ? $clog2(WORDS) : 1;
+
+  reg [DATA_BITS-1:0] memory [0:WORDS-1] /* verilator public_flat_rw */;
+
+  wire [PORTS-1:0] r_want, w_want, stores;
+  wire [PORTS*INDEX_BITS-1:0] w_index;
+  wire [PORTS*DATA_BITS-1:0] w_word;
+  wire [PORTS*(DATA_BITS/8)-1:0] w_lanes;
+
+  // What all ports may move together: bytes that no beat has taken are kept for the next cycle, but no more than a beat of
+  // each direction of each port. The port that goes first, and its direction, change with every cycle.
+  localparam BEAT = DATA_BITS / 8;
+  reg [31:0] total, saved, left;
+  reg [2*PORTS-1:0] want, may;
+  reg [1:0] turn;
+  integer place, user;
+  initial begin
+    if (!$value$plusargs("total=%d", total)) total = 0;
+    saved = 0;
+    turn = 0;
+  end
+  always @* begin
+    want = {w_want, r_want};
+    may = 0;
+    left = saved + total;
+    for (place = 0; place < 2 * PORTS; place = place + 1) begin
+      user = (place + {30'd0, turn}) % (2 * PORTS);
+      if (total == 0) may[user] = 1'b1;
+      else if (want[user] && left >= BEAT) begin
+        may[user] = 1'b1;
+        left = left - BEAT;
+      end
+    end
+  end
+  always @(posedge clk) begin
+    turn <= turn + 2'd1;
+    saved <= rst || total == 0 ? 0 : left < 2 * PORTS * BEAT ? left : 2 * PORTS * BEAT;
+  end
+
+  genvar port;
+  generate for (port = 0; port < PORTS; port = port + 1) begin : ports
+    wire [INDEX_BITS-1:0] r_index;
+    tilewright_dram_port #(
+      .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .INDEX_BITS(INDEX_BITS), .NUMBER(port), .QUEUE(QUEUE)
+    ) dram_port (
+      .clk(clk), .rst(rst), .seed(seed == 0 ? 32'd0 : seed ^ (port << 16)), .latency(latency), .base(base), .bytes(bytes),
+      .program_base(program_base), .program_bytes(program_bytes),
+      .apart(total != 0), .may_read(may[port]), .may_write(may[PORTS + port]), .r_want(r_want[port]), .w_want(w_want[port]),
+      .r_index(r_index), .r_word(memory[r_index]), .stores(stores[port]), .w_index(w_index[port*INDEX_BITS +: INDEX_BITS]),
+      .w_word(w_word[port*DATA_BITS +: DATA_BITS]), .w_lanes(w_lanes[port*BEAT +: BEAT]),
+      .s_axi_arid(s_axi_arid[port*(ID_BITS) +: ID_BITS]), .s_axi_araddr(s_axi_araddr[port*(ADDR_BITS) +: ADDR_BITS]), 
+      .s_axi_arlen(s_axi_arlen[port*(8) +: 8]), .s_axi_arvalid(s_axi_arvalid[port]), .s_axi_arready(s_axi_arready[port]), 
+      .s_axi_rid(s_axi_rid[port*(ID_BITS) +: ID_BITS]), .s_axi_rdata(s_axi_rdata[port*(DATA_BITS) +: DATA_BITS]), 
+      .s_axi_rresp(s_axi_rresp[port*(2) +: 2]), .s_axi_rlast(s_axi_rlast[port]), .s_axi_rvalid(s_axi_rvalid[port]), 
+      .s_axi_rready(s_axi_rready[port]), .s_axi_awid(s_axi_awid[port*(ID_BITS) +: ID_BITS]), 
+      .s_axi_awaddr(s_axi_awaddr[port*(ADDR_BITS) +: ADDR_BITS]), .s_axi_awvalid(s_axi_awvalid[port]), 
+      .s_axi_awready(s_axi_awready[port]), .s_axi_wdata(s_axi_wdata[port*(DATA_BITS) +: DATA_BITS]), 
+      .s_axi_wstrb(s_axi_wstrb[port*(DATA_BITS/8) +: (DATA_BITS/8)]), .s_axi_wlast(s_axi_wlast[port]), 
+      .s_axi_wvalid(s_axi_wvalid[port]), .s_axi_wready(s_axi_wready[port]), 
+      .s_axi_bid(s_axi_bid[port*(ID_BITS) +: ID_BITS]), .s_axi_bresp(s_axi_bresp[port*(2) +: 2]), 
+      .s_axi_bvalid(s_axi_bvalid[port]), .s_axi_bready(s_axi_bready[port])
+    );
+  end endgenerate
+
+  integer writer;
+  always @(posedge clk)
+    for (writer = 0; writer < PORTS; writer = writer + 1)
+      if (stores[writer])
+        memory[w_index[writer*INDEX_BITS +: INDEX_BITS]] <= merge(
+          memory[w_index[writer*INDEX_BITS +: INDEX_BITS]], w_word[writer*DATA_BITS +: DATA_BITS], w_lanes[writer*BEAT +: BEAT]);
+
+  function [DATA_BITS-1:0] merge(input [DATA_BITS-1:0] old, input [DATA_BITS-1:0] data, input [DATA_BITS/8-1:0] strobe);
+    integer lane;
+    for (lane = 0; lane < DATA_BITS / 8; lane = lane + 1)
+      merge[8*lane +: 8] = strobe[lane] ? data[8*lane +: 8] : old[8*lane +: 8];
+  endfunction
+
+  // The image in a file for simulators without a C++ main: words in binary, most significant byte first.
+  task load(input [8*1024-1:0] path);
+    integer file, count;
+    begin
+      file = $fopen(path, "rb");
+      count = $fread(memory, file);
+      $fclose(file);
+      if (count == 0) $display("memory image %0s is empty", path);
+    end
+  endtask
+
+  // The first `count` words as lines of hexadecimal digits.
+  task dump(input [8*1024-1:0] path, input integer count);
+    integer file, index;
+    begin
+      file = $fopen(path, "w");
+      for (index = 0; index < count; index = index + 1) $fwrite(file, "%h\n", memory[index]);
+      $fclose(file);
+    end
+  endtask
+
 endmodule

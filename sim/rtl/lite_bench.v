@@ -4,7 +4,8 @@ module tilewright_lite_bench #(
   parameter DATA_BITS    = 128,
   parameter ADDR_BITS    = 40,
   parameter MEMORY_WORDS = 65536,
-  parameter LATENCY      = 64
+  parameter LATENCY      = 64,
+  parameter PORTS        = 1
 ) (
   input         clk /* verilator public_flat_rw */,
   input         clk2x /* verilator public_flat_rw */,
@@ -31,25 +32,27 @@ module tilewright_lite_bench #(
   localparam ID_BITS = 2;
   localparam [63:0] BYTES = MEMORY_WORDS * (DATA_BITS / 8);
 
-  wire [ADDR_BITS-1:0] m_araddr, m_awaddr;
-  wire [ID_BITS-1:0] m_arid, m_awid, m_rid, m_bid;
-  wire [7:0] m_arlen;
-  wire m_arvalid, m_arready, m_rlast, m_rvalid, m_rready, m_awvalid, m_awready, m_wlast, m_wvalid, m_wready, m_bvalid, m_bready;
-  wire [DATA_BITS-1:0] m_rdata, m_wdata;
-  wire [DATA_BITS/8-1:0] m_wstrb;
-  wire [1:0] m_rresp, m_bresp;
+  wire [PORTS*ADDR_BITS-1:0] m_araddr, m_awaddr;
+  wire [PORTS*ID_BITS-1:0] m_arid, m_awid, m_rid, m_bid;
+  wire [PORTS*8-1:0] m_arlen, m_awlen;
+  wire [PORTS*3-1:0] m_arsize, m_awsize;
+  wire [PORTS*2-1:0] m_arburst, m_awburst, m_rresp, m_bresp;
+  wire [PORTS-1:0] m_arvalid, m_arready, m_rlast, m_rvalid, m_rready, m_awvalid, m_awready, m_wlast, m_wvalid, m_wready;
+  wire [PORTS-1:0] m_bvalid, m_bready;
+  wire [PORTS*DATA_BITS-1:0] m_rdata, m_wdata;
+  wire [PORTS*(DATA_BITS/8)-1:0] m_wstrb;
 
   tilewright_core core (
 `ifdef TILEWRIGHT_CLK2X
     .clk2x(clk2x),
 `endif
     .clk(clk), .rst(rst), .irq(irq),
-    .m_axi_arid(m_arid), .m_axi_araddr(m_araddr), .m_axi_arlen(m_arlen), .m_axi_arvalid(m_arvalid), .m_axi_arready(m_arready),
-    .m_axi_rid(m_rid), .m_axi_rdata(m_rdata), .m_axi_rresp(m_rresp), .m_axi_rlast(m_rlast), .m_axi_rvalid(m_rvalid),
-    .m_axi_rready(m_rready),
-    .m_axi_awid(m_awid), .m_axi_awaddr(m_awaddr), .m_axi_awvalid(m_awvalid), .m_axi_awready(m_awready),
-    .m_axi_wdata(m_wdata), .m_axi_wstrb(m_wstrb), .m_axi_wlast(m_wlast), .m_axi_wvalid(m_wvalid), .m_axi_wready(m_wready),
-    .m_axi_bid(m_bid), .m_axi_bresp(m_bresp), .m_axi_bvalid(m_bvalid), .m_axi_bready(m_bready),
+`ifdef TILEWRIGHT_TWO_PORTS
+    `TILEWRIGHT_AXI(0, 0, m_)
+    `TILEWRIGHT_AXI(1, 1, m_)
+`else
+    `TILEWRIGHT_AXI(, 0, m_)
+`endif
     .s_axil_awaddr(awaddr), .s_axil_awprot(3'b000), .s_axil_awvalid(awvalid), .s_axil_awready(awready),
     .s_axil_wdata(wdata), .s_axil_wstrb(wstrb), .s_axil_wvalid(wvalid), .s_axil_wready(wready),
     .s_axil_bresp(bresp), .s_axil_bvalid(bvalid), .s_axil_bready(bready),
@@ -58,7 +61,7 @@ module tilewright_lite_bench #(
   );
 
   tilewright_dram #(
-    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS)
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .PORTS(PORTS)
   ) dram (
     .clk(clk), .rst(rst), .seed(32'd0), .latency(LATENCY), .base({ADDR_BITS{1'b0}}), .bytes(BYTES[ADDR_BITS-1:0]),
     .program_base({ADDR_BITS{1'b0}}), .program_bytes({ADDR_BITS{1'b0}}),

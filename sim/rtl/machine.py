@@ -15,11 +15,11 @@ from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region, Unit
 from isa.registers import DEFAULT_WATCHDOG, Counter, Register, Status, counter_offset
-from sim.rtl.build import SIMULATORS, Build, bench_defines, bus_limits, core_verilog, executable
+from sim.rtl.build import SIMULATORS, Build, bench_defines, bus_limits, core_verilog, executable, memory_parameters
 from sim.rtl.compiler import one_build
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
-from sim.rtl.memory import DRAM_BURSTS, QUOTED, READ_LATENCY, Dram
+from sim.rtl.memory import DRAM_BURSTS, QUOTED, Dram
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 from sim.rtl.tools import SimulatorError, require
@@ -115,10 +115,7 @@ class RtlMachine:
             verilog = self._verilog if self._verilog is not None else core_verilog(self.config, self._cache)
             verilog = garbled(verilog) if self._garbage else verilog
             parameters = {
-                "DATA_BITS": self.config.axi_data_bits,
-                "ADDR_BITS": self.config.axi_addr_bits,
-                "MEMORY_WORDS": size // self.config.axi_bytes,
-                "LATENCY": READ_LATENCY,
+                **memory_parameters(self.config, size),
                 "CHECK": int(self._check),
                 **bus_limits(self.config),
                 **({} if self._bursts == DRAM_BURSTS else {"QUEUE": self._bursts}),
@@ -154,7 +151,7 @@ class RtlMachine:
         ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
         ``garbage``; another one in each run unless given.
         """
-        beat = self.config.axi_bytes
+        beat, word = self.config.axi_bytes, self.config.axi_port_bits // 8
         if memory.size == 0 or memory.size % beat:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")
         program = np.array(program_words, dtype="<u4").view(np.uint8)
@@ -168,7 +165,7 @@ class RtlMachine:
         start = Start(program_base, len(program_words), dram.bases(bases), watchdog, limits=limits or {})
         with temporary_folder() as work:
             (work / "script.hex").write_text(host_script([start]))
-            write_image(work / "image", np.concatenate([memory, program]), beat if self.simulator == "icarus" else 1)
+            write_image(work / "image", np.concatenate([memory, program]), word if self.simulator == "icarus" else 1)
             arguments = [
                 "+script=script.hex", "+result=result.txt", "+image=image", "+dump=dump",
                 f"+dump_bytes={memory.size}", f"+memory_bytes={memory.size:x}", f"+stall_seed={stalls}",
@@ -192,7 +189,7 @@ class RtlMachine:
             _raise_fault(registers)
             after = np.fromfile(work / "dump", np.uint8, memory.size)
             if self.simulator == "icarus":
-                after = read_dump((work / "dump").read_text(), beat)
+                after = read_dump((work / "dump").read_text(), word)
             events = parse_trace((work / "trace.txt").read_text()) if trace else []
         counters = {u: {c: registers[counter_offset(u, c)] for c in Counter} for u in Unit}
         cycles = registers[Register.CYCLES_LO] | registers[Register.CYCLES_HI] << 32

@@ -31,6 +31,8 @@ class Dram:
     """Bursts of different ids overtake each other, and their beats are interleaved. Those of one id stay in order."""
     late: int = 0
     """2**n - 1: a burst's first beat, or a B, comes up to so many cycles later."""
+    total: int = 0
+    """Not 0: bytes in a cycle that all ports share; each port then moves beats of reads and of writes apart."""
     origin: int = 0
     """The address of the image's first byte."""
     bad: tuple[int, int] = (0, 0)
@@ -41,6 +43,7 @@ class Dram:
         first, size = self.bad
         return [
             f"+latency={self.latency}", f"+memory_seed={self.seed}", f"+disorder={int(self.disorder)}", f"+late={self.late}",
+            f"+total={self.total}",
             f"+memory_base={self.origin:x}", f"+bad={self.origin + first:x}", f"+bad_bytes={size:x}",
         ]  # fmt: skip
 

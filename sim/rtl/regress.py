@@ -26,12 +26,12 @@ from sim.rtl.build import (
     bus_limits,
     core_verilog,
     executable,
+    memory_parameters,
 )
 from sim.rtl.cocotb_tests import BENCH_VARIABLE, FAST_VARIABLE
 from sim.rtl.compiler import one_build
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.machine import SMALLEST_MEMORY, write_image
-from sim.rtl.memory import READ_LATENCY
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.script import host_script
 from sim.rtl.tools import SimulatorError
@@ -84,14 +84,14 @@ def run_scenario(
     config = scenario.config
     image = np.concatenate([scenario.memory, scenario.code])
     with temporary_folder() as work:
-        write_image(work / "image", image, config.axi_bytes)
+        write_image(work / "image", image, config.axi_port_bits // 8)
         scenario.expected.tofile(work / "expected")
         (work / "script.hex").write_text(host_script(scenario.starts, counters=False))
         wanted = {
             "endings": scenario.endings,
             "compare_memory": scenario.compare_memory,
             "expected": str(work / "expected"),
-            "beat": config.axi_bytes,
+            "beat": config.axi_port_bits // 8,
         }
         (work / "bench.json").write_text(json.dumps(wanted))
         stalls = 0 if scenario.stalls_seed is None else 2 * scenario.stalls_seed + 1
@@ -111,11 +111,11 @@ def _run_lite(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
     image = np.zeros(1 << 14, np.uint8)
     image[address : address + 4 * len(program)] = np.array(program, "<u4").view(np.uint8)
     with temporary_folder() as work:
-        write_image(work / "image", image, config.axi_bytes)
+        write_image(work / "image", image, config.axi_port_bits // 8)
         beats = 4 * len(program) // config.axi_bytes
         wanted = {"hash": config.hash, "address": address, "words": len(program), "beats": beats}
         (work / "bench.json").write_text(json.dumps(wanted))
-        build = _build(config, simulator, LITE_TOP, image.size, {}, cache)
+        build = _build(config, simulator, LITE_TOP, image.size, {"PORTS": config.axi_ports}, cache)
         return run_cocotb(build, simulator, bench.test, work, ["+image=image"], cache)
 
 
@@ -125,13 +125,7 @@ def _build(
     size = SMALLEST_MEMORY
     while size < image_bytes:
         size *= 16
-    parameters = {
-        "DATA_BITS": config.axi_data_bits,
-        "ADDR_BITS": config.axi_addr_bits,
-        "MEMORY_WORDS": size // config.axi_bytes,
-        "LATENCY": READ_LATENCY,
-        **more,
-    }
+    parameters = {**memory_parameters(config, size), **more}
     extra = ("lite_bench.v",) if top == LITE_TOP else ()
     return Build(
         simulator, core_verilog(config, cache), parameters, extra, top, bench_defines(config), cocotb=True,

@@ -4,10 +4,28 @@
 // Plusargs: +script= and +result= (see host.v), +limit= (cycles until the host gives up waiting),
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
 // +stall_seed= (0: no stalls), +latency= (of a read, in cycles), +trace= (file for the start and finish of every instruction),
-// +memory_seed=, +disorder=, +late=, +bad= and +bad_bytes= (see dram.v),
+// +memory_seed=, +disorder=, +late=, +total=, +bad= and +bad_bytes= (see dram.v),
 // +image= and +dump= (see dram.v, too; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
-// machines without these units. `broken` and `quiet` come from the AXI4 checker (CHECK).
+// machines without these units; TILEWRIGHT_TWO_PORTS. `broken` and `quiet` come from the AXI4 checker (CHECK).
 `timescale 1ns / 1ps
+
+// Connects the machine's port P (nothing if there is one) to part N of the wires whose names begin with W.
+`define TILEWRIGHT_AXI(P, N, W) \
+    .m_axi``P``_arid(W``arid[N*ID_BITS +: ID_BITS]), .m_axi``P``_araddr(W``araddr[N*ADDR_BITS +: ADDR_BITS]), \
+    .m_axi``P``_arlen(W``arlen[N*8 +: 8]), .m_axi``P``_arsize(W``arsize[N*3 +: 3]), \
+    .m_axi``P``_arburst(W``arburst[N*2 +: 2]), .m_axi``P``_arlock(), .m_axi``P``_arcache(), .m_axi``P``_arprot(), \
+    .m_axi``P``_arvalid(W``arvalid[N]), .m_axi``P``_arready(W``arready[N]), \
+    .m_axi``P``_rid(W``rid[N*ID_BITS +: ID_BITS]), .m_axi``P``_rdata(W``rdata[N*DATA_BITS +: DATA_BITS]), \
+    .m_axi``P``_rresp(W``rresp[N*2 +: 2]), .m_axi``P``_rlast(W``rlast[N]), .m_axi``P``_rvalid(W``rvalid[N]), \
+    .m_axi``P``_rready(W``rready[N]), .m_axi``P``_awid(W``awid[N*ID_BITS +: ID_BITS]), \
+    .m_axi``P``_awaddr(W``awaddr[N*ADDR_BITS +: ADDR_BITS]), .m_axi``P``_awlen(W``awlen[N*8 +: 8]), \
+    .m_axi``P``_awsize(W``awsize[N*3 +: 3]), .m_axi``P``_awburst(W``awburst[N*2 +: 2]), .m_axi``P``_awlock(), \
+    .m_axi``P``_awcache(), .m_axi``P``_awprot(), .m_axi``P``_awvalid(W``awvalid[N]), \
+    .m_axi``P``_awready(W``awready[N]), .m_axi``P``_wdata(W``wdata[N*DATA_BITS +: DATA_BITS]), \
+    .m_axi``P``_wstrb(W``wstrb[N*(DATA_BITS/8) +: (DATA_BITS/8)]), .m_axi``P``_wlast(W``wlast[N]), .m_axi``P``_wvalid(W``wvalid[N]), \
+    .m_axi``P``_wready(W``wready[N]), .m_axi``P``_bid(W``bid[N*ID_BITS +: ID_BITS]), \
+    .m_axi``P``_bresp(W``bresp[N*2 +: 2]), .m_axi``P``_bvalid(W``bvalid[N]), .m_axi``P``_bready(W``bready[N]),
+
 module tilewright_bench #(
   parameter DATA_BITS    = 128,
   parameter ADDR_BITS    = 40,
@@ -17,7 +35,8 @@ module tilewright_bench #(
   parameter HDL_IMAGE    = 0,
   parameter CHECK        = 0,
   parameter MAX_BEATS    = 256,
-  parameter MAX_READS    = 256
+  parameter MAX_READS    = 256,
+  parameter PORTS        = 1
 ) (
   input        clk /* verilator public_flat_rw */,
   input        clk2x /* verilator public_flat_rw */,
@@ -30,14 +49,14 @@ module tilewright_bench #(
   localparam UNITS = 5;
 
   wire rst, irq, running, timeout;
-  wire [ADDR_BITS-1:0] araddr, awaddr;
-  wire [ID_BITS-1:0] arid, awid, rid, bid;
-  wire [7:0] arlen, awlen;
-  wire [2:0] arsize, awsize;
-  wire [1:0] arburst, awburst, rresp, bresp;
-  wire arvalid, arready, rvalid, rready, rlast, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
-  wire [DATA_BITS-1:0] rdata, wdata;
-  wire [DATA_BITS/8-1:0] wstrb;
+  wire [PORTS*ADDR_BITS-1:0] araddr, awaddr;
+  wire [PORTS*ID_BITS-1:0] arid, awid, rid, bid;
+  wire [PORTS*8-1:0] arlen, awlen;
+  wire [PORTS*3-1:0] arsize, awsize;
+  wire [PORTS*2-1:0] arburst, awburst, rresp, bresp;
+  wire [PORTS-1:0] arvalid, arready, rvalid, rready, rlast, awvalid, awready, wvalid, wready, wlast, bvalid, bready;
+  wire [PORTS*DATA_BITS-1:0] rdata, wdata;
+  wire [PORTS*(DATA_BITS/8)-1:0] wstrb;
 
   wire [LITE_BITS-1:0] l_awaddr, l_araddr;
   wire l_awvalid, l_awready, l_wvalid, l_wready, l_bvalid, l_bready, l_arvalid, l_arready, l_rvalid, l_rready;
@@ -78,13 +97,12 @@ module tilewright_bench #(
     .clk2x(clk2x),
 `endif
     .clk(clk), .rst(rst), .irq(irq),
-    .m_axi_arid(arid), .m_axi_araddr(araddr), .m_axi_arlen(arlen), .m_axi_arsize(arsize), .m_axi_arburst(arburst),
-    .m_axi_arlock(), .m_axi_arcache(), .m_axi_arprot(), .m_axi_arvalid(arvalid), .m_axi_arready(arready),
-    .m_axi_rid(rid), .m_axi_rdata(rdata), .m_axi_rresp(rresp), .m_axi_rlast(rlast), .m_axi_rvalid(rvalid), .m_axi_rready(rready),
-    .m_axi_awid(awid), .m_axi_awaddr(awaddr), .m_axi_awlen(awlen), .m_axi_awsize(awsize), .m_axi_awburst(awburst),
-    .m_axi_awlock(), .m_axi_awcache(), .m_axi_awprot(), .m_axi_awvalid(awvalid), .m_axi_awready(awready),
-    .m_axi_wdata(wdata), .m_axi_wstrb(wstrb), .m_axi_wlast(wlast), .m_axi_wvalid(wvalid), .m_axi_wready(wready),
-    .m_axi_bid(bid), .m_axi_bresp(bresp), .m_axi_bvalid(bvalid), .m_axi_bready(bready),
+`ifdef TILEWRIGHT_TWO_PORTS
+    `TILEWRIGHT_AXI(0, 0,)
+    `TILEWRIGHT_AXI(1, 1,)
+`else
+    `TILEWRIGHT_AXI(, 0,)
+`endif
     .s_axil_awaddr(l_awaddr), .s_axil_awprot(3'b000), .s_axil_awvalid(l_awvalid), .s_axil_awready(l_awready),
     .s_axil_wdata(l_wdata), .s_axil_wstrb(l_wstrb), .s_axil_wvalid(l_wvalid), .s_axil_wready(l_wready),
     .s_axil_bresp(l_bresp), .s_axil_bvalid(l_bvalid), .s_axil_bready(l_bready),
@@ -115,7 +133,7 @@ module tilewright_bench #(
 `endif
 
   tilewright_dram #(
-    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .QUEUE(QUEUE)
+    .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .ID_BITS(ID_BITS), .WORDS(MEMORY_WORDS), .QUEUE(QUEUE), .PORTS(PORTS)
   ) dram (
     .clk(clk), .rst(rst), .seed(stall_seed), .latency(latency),
     .base(memory_base[ADDR_BITS-1:0]), .bytes(memory_bytes[ADDR_BITS-1:0]),
@@ -147,21 +165,37 @@ module tilewright_bench #(
         if ($value$plusargs("dump=%s", image_path)) dram.dump(image_path, memory_bytes / (DATA_BITS / 8));
     end
     if (CHECK) begin : check
-      wire [31:0] read_bursts, write_bursts, responses;
-      tilewright_axi_checker #(
-        .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS), .ID_BITS(ID_BITS)
-      ) checker_i (
-        .clk(clk), .rst(rst), .broken(broken), .read_bursts(read_bursts), .write_bursts(write_bursts),
-        .responses(responses), .quiet(quiet), .arid(arid), .rid(rid),
-        .araddr(araddr), .arlen(arlen), .arsize(arsize), .arburst(arburst), .arvalid(arvalid), .arready(arready),
-        .rvalid(rvalid), .rready(rready), .rlast(rlast),
-        .awaddr(awaddr), .awlen(awlen), .awsize(awsize), .awburst(awburst), .awvalid(awvalid), .awready(awready),
-        .wdata(wdata), .wstrb(wstrb), .wlast(wlast), .wvalid(wvalid), .wready(wready), .bvalid(bvalid), .bready(bready)
-      );
-      always @(posedge finished)
-        if (broken != 0 || (!quiet && !timeout))
-          $display("AXI checker: rules %b, quiet %b, %0d read and %0d write bursts, %0d responses",
-                   broken, quiet, read_bursts, write_bursts, responses);
+      wire [PORTS*10-1:0] found;
+      wire [PORTS-1:0] quiets;
+      reg [9:0] all;
+      integer checked;
+      always @* begin
+        all = 10'd0;
+        for (checked = 0; checked < PORTS; checked = checked + 1) all = all | found[checked*10 +: 10];
+      end
+      assign broken = all;
+      assign quiet = &quiets;
+      genvar port;
+      for (port = 0; port < PORTS; port = port + 1) begin : ports
+        wire [31:0] read_bursts, write_bursts, responses;
+        tilewright_axi_checker #(
+          .DATA_BITS(DATA_BITS), .ADDR_BITS(ADDR_BITS), .MAX_BEATS(MAX_BEATS), .MAX_READS(MAX_READS), .ID_BITS(ID_BITS)
+        ) checker_i (
+          .clk(clk), .rst(rst), .broken(found[port*10 +: 10]), .read_bursts(read_bursts), .write_bursts(write_bursts),
+          .responses(responses), .quiet(quiets[port]), .arid(arid[port*ID_BITS +: ID_BITS]), .rid(rid[port*ID_BITS +: ID_BITS]),
+          .araddr(araddr[port*ADDR_BITS +: ADDR_BITS]), .arlen(arlen[port*8 +: 8]), .arsize(arsize[port*3 +: 3]),
+          .arburst(arburst[port*2 +: 2]), .arvalid(arvalid[port]), .arready(arready[port]),
+          .rvalid(rvalid[port]), .rready(rready[port]), .rlast(rlast[port]),
+          .awaddr(awaddr[port*ADDR_BITS +: ADDR_BITS]), .awlen(awlen[port*8 +: 8]), .awsize(awsize[port*3 +: 3]),
+          .awburst(awburst[port*2 +: 2]), .awvalid(awvalid[port]), .awready(awready[port]),
+          .wdata(wdata[port*DATA_BITS +: DATA_BITS]), .wstrb(wstrb[port*(DATA_BITS/8) +: (DATA_BITS/8)]),
+          .wlast(wlast[port]), .wvalid(wvalid[port]), .wready(wready[port]), .bvalid(bvalid[port]), .bready(bready[port])
+        );
+        always @(posedge finished)
+          if (found[port*10 +: 10] != 0 || (!quiets[port] && !timeout))
+            $display("AXI checker: rules %b, quiet %b, %0d read and %0d write bursts, %0d responses",
+                     found[port*10 +: 10], quiets[port], read_bursts, write_bursts, responses);
+      end
     end else begin : unchecked
       assign broken = 10'd0;
       assign quiet = 1'b1;

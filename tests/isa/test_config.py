@@ -35,7 +35,7 @@ def test_presets_load_by_name(name: str) -> None:
     ("name", "array", "macs", "kib", "axi_bytes"),
     [
         ("nano", (4, 4, 1), 16, 24, 8),
-        ("base", (16, 16, 2), 512, 512, 16),
+        ("base", (16, 16, 2), 512, 1312, 16),
         ("zu2", (24, 12, 2), 576, 474, 16),
         ("zu9", (32, 16, 4), 2048, 1.33 * 1024, 16),
     ],
@@ -53,7 +53,8 @@ def test_presets_are_the_machines_of_the_brief(
 def test_hashes_tell_machines_apart_but_not_names() -> None:
     assert len({config.hash for config in PRESETS.values()}) == len(PRESETS)
     other_bus: dict[str, Any] = {"axi_burst_beats": 16, "axi_reads": 1, "axi_prot": 2, "axi_cache": 15, "axi_qos": 4}
-    assert dataclasses.replace(NANO, name="other", clock_mhz=1, chip="XCK26", chip_cores=3, **other_bus).hash == NANO.hash
+    other_bus["axi_ports"] = 2
+    assert dataclasses.replace(NANO, name="other", clock_mhz=1, chip="XCK26", chip_cores=2, **other_bus).hash == NANO.hash
     other_memories: dict[str, Any] = dict.fromkeys(RAM_FIELDS, "distributed")
     assert dataclasses.replace(NANO, **other_memories).hash == NANO.hash
     for field in {f.name for f in dataclasses.fields(MachineConfig)} - set(OF_NO_PROGRAM):
@@ -100,6 +101,13 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
     ("change", "message"),
     [
         ({"fm_depth": 500}, "fm_depth: 500 is not a power of two; try 512"),
+        ({"axi_ports": 3}, "axi_ports: 3 is outside 1..2"),
+        ({"axi_ports": 2, "axi_data_bits": 32}, "axi_ports: 2 share the 32 bits of axi_data_bits, and each needs 32; make"),
+        (
+            {"axi_ports": 2, "chip": "XCZU9EG", "chip_cores": 3},
+            "axi_ports: 2 of 3 machines (chip_cores) are 6, and XCZU9EG has 4 to its DRAM; make axi_ports 1, or chip_cores 2",
+        ),
+        ({"axi_ports": 2, "axi_burst_beats": 1}, "axi_burst_beats: 1 is less than a beat of the bus, which takes 2 of a port"),
         ({"axi_data_bits": 96}, "axi_data_bits: 96 is not a power of two; try 128"),
         ({"conv_finish": 12}, "conv_finish: 12 neither divides oc_p = 16 nor is a multiple of it that divides px_p x"),
         ({"conv_finish": 3}, "choose 1, 2, 4, 8, 16 or 32"),

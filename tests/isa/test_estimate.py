@@ -10,7 +10,7 @@ import pytest
 from isa import estimate as module
 from isa.chips import CHIPS
 from isa.config import PRESETS, MachineConfig, preset
-from isa.estimate import beyond_chip, coefficients, estimate, parts
+from isa.estimate import beyond_chip, beyond_memory, coefficients, estimate, parts
 
 FITTED = [(family, kind) for family, found in coefficients().items() for kind in found["kinds"]]
 
@@ -47,6 +47,17 @@ def test_what_lacks_is_told_with_its_error(monkeypatch: pytest.MonkeyPatch) -> N
     assert beyond_chip(dataclasses.replace(nano, chip="LFE5U-85F")) == ""
     assert beyond_chip(dataclasses.replace(nano, chip="")) == ""
     assert beyond_chip(dataclasses.replace(nano, chip="XC7Z020")) == "", "a family that was never measured"
+
+
+def test_what_dram_cannot_give_is_told_with_its_figure() -> None:
+    assert not any(beyond_memory(config) for config in PRESETS.values())
+    wide = dataclasses.replace(preset("zu9"), axi_data_bits=256)
+    assert beyond_memory(wide).startswith("zu9 has a port of 256 bits, XCZU9EG ports of 128 to its DRAM")
+    two = dataclasses.replace(wide, axi_ports=2)
+    expected = "zu9 can take 21.1 GB/s of DRAM (axi_data_bits, clock_mhz, chip_cores), XCZU9EG has 19.2 at most"
+    assert beyond_memory(two).startswith(expected)
+    assert beyond_memory(dataclasses.replace(two, chip_cores=1)) == ""
+    assert beyond_memory(dataclasses.replace(two, chip="")) == ""
 
 
 def test_lanes_that_only_shift_are_smaller_and_have_no_wide_product() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from isa.blocks import blocks
 from isa.chips import SPARE, chip_of
 from isa.config import PRESETS, MachineConfig
-from isa.estimate import beyond_chip, estimate
+from isa.estimate import beyond_chip, beyond_memory, estimate
 from isa.suggest import suggestions
 from tilewright.names import SuggestingGroup
 from tilewright.options import ConfigOption, check_output, json_option, print_json, write_files
@@ -70,8 +71,11 @@ def show(config: MachineConfig, as_json: bool) -> None:
     if as_json:
         print_json({**dataclasses.asdict(config), **_summary(config)})
         return
-    if beyond := beyond_chip(config):
+    for beyond in filter(None, (beyond_chip(config), beyond_memory(config))):
         say(f"# {beyond}")
+    for held in blocks(config):
+        if held.depth < held.holds:
+            say(f"# {held}")
     click.echo(config.to_toml(), nl=False)
 
 
@@ -133,6 +137,8 @@ def _summary(config: MachineConfig) -> dict[str, object]:
         "capacity": chip.capacity if chip else {},
         "estimate": _estimates(config),
         "beyond_chip": beyond_chip(config),
+        "beyond_memory": beyond_memory(config),
+        "blocks": [dataclasses.asdict(held) for held in blocks(config)],
     }
 
 

@@ -10,7 +10,7 @@ from hw.delivery.boards import BOARDS, DEFAULT_BOARDS, board_named, too_small
 from hw.delivery.package import TOOLS
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.estimate import beyond_chip
+from isa.estimate import beyond_chip, beyond_memory
 from tilewright.commands.verilog import CONFIG_FILE
 from tilewright.options import check_output, config_option, json_option, print_json, write_files
 from tilewright.printing import say
@@ -47,7 +47,8 @@ def command(config: MachineConfig, tool: str, board: str | None, output: Path, a
         raise TilewrightError(f"--board {board}: packages for {tool} are for any board; leave it out, or give --for vivado")
     boards = DEFAULT_BOARDS if board is None else (board_named(board, config),)
     check_output(output / CONFIG_FILE)
-    beyond = list(too_small(config, boards)) if tool == "vivado" else [found for found in (beyond_chip(config),) if found]
+    beyond = list(too_small(config, boards)) if tool == "vivado" else [beyond_chip(config)]
+    beyond = [sentence for sentence in (*beyond, beyond_memory(config)) if sentence]
     for sentence in beyond:
         say(f"tilewright: warning: {sentence}", err=True)
     with stage_reporter(quiet=as_json) as report:

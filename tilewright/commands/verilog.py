@@ -8,7 +8,7 @@ import click
 
 from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig
-from isa.estimate import beyond_chip
+from isa.estimate import beyond_chip, beyond_memory
 from tilewright.options import check_output, config_option, json_option, print_json, write_files
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
@@ -52,7 +52,7 @@ def command(
 
     style = Style(top, active_low, not no_initial, split_memories, dsp48e2)
     check_output(output / style.source)
-    if beyond := beyond_chip(config):
+    for beyond in filter(None, (beyond_chip(config), beyond_memory(config))):
         say(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")

@@ -19,14 +19,14 @@ struct Transfer {
     double work, due;
     i64 gap, bursts = 0;
     bool last = true;
-    i64 chunks = 0;
+    i64 chunks = 0, first = 0;
 
     double burst_beats() const { return static_cast<double>(beats) / static_cast<double>(std::max<i64>(1, bursts)); }
 };
 
 class Stream {
   public:
-    explicit Stream(i64 places = timing::DRAM_BURSTS, i64 turn = 0) : places_(places), turn_(turn) {}
+    Stream(i64 places, i64 turn, i64 read, i64 ports) : places_(places), turn_(turn), read_(read), ports_(ports) {}
 
     std::deque<Transfer> queue;
     std::optional<Transfer> current;
@@ -67,21 +67,29 @@ class Stream {
     }
 
   private:
-    i64 places_, turn_;
+    i64 places_, turn_, read_, ports_;
     double over_ = -NEVER;
     std::vector<double> ends_;
 
     void begin(Transfer transfer) {
-        transfer.due = std::max(transfer.due, over_ + static_cast<double>(transfer.gap));
+        double since = transfer.due;
+        transfer.due = std::max(since, over_ + static_cast<double>(transfer.gap));
         if (transfer.bursts != 0) address(transfer);
+        if (ports_ > 1 && transfer.beats != 0) transfer.work += alone(transfer, transfer.due - since);
         left = transfer.work;
         density = transfer.work != 0.0 ? static_cast<double>(transfer.beats) / transfer.work : 0.0;
         current = transfer;
     }
 
+    double alone(const Transfer &transfer, double since) const {
+        double first = static_cast<double>(std::min(transfer.first, transfer.beats));
+        double pace = static_cast<double>(ports_) - transfer.work / static_cast<double>(transfer.beats);
+        return std::max(0.0, first * pace - since);
+    }
+
     void address(Transfer &transfer) {
         double size = transfer.work / static_cast<double>(transfer.bursts);
-        double delay = static_cast<double>(timing::DRAM_READ + turn_);
+        double delay = static_cast<double>(read_ + turn_);
         i64 free = places_ - static_cast<i64>(ends_.size());
         if (free == 0 && ends_[0] + delay > transfer.due) transfer.due = ends_[0] + delay;
         double own = transfer.due + size;
@@ -112,10 +120,14 @@ struct Burst {
 };
 
 class Bus {
+    i64 ports_, places_, read_;
+
   public:
-    explicit Bus(i64 places)
-        : reads(std::min(places, timing::DRAM_BURSTS), places < timing::DRAM_BURSTS ? timing::READ_TURN : 0),
-          places_(std::min(places, timing::DRAM_BURSTS)) {}
+    Bus(i64 asked, i64 ports)
+        : ports_(ports), places_(std::min(asked, timing::DRAM_BURSTS * ports)),
+          read_(timing::DRAM_READ + (ports > 1 ? timing::BRIDGE_READ : 0)),
+          reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read_, ports),
+          writes(timing::DRAM_BURSTS, 0, timing::DRAM_READ, ports) {}
 
     double now = 0.0;
     Stream reads, writes;
@@ -180,7 +192,6 @@ class Bus {
     }
 
   private:
-    i64 places_;
     std::deque<Burst> fetches_;
     double fetch_left_ = 0.0, buffered_ = 0.0;
 
@@ -206,13 +217,14 @@ class Bus {
         }
         Burst &burst = fetches_.front();
         if (fetching || burst.behind > reads.served + packed() + EPSILON) return false;
-        double due = burst.asked + static_cast<double>(timing::DRAM_READ);
+        double due = burst.asked + static_cast<double>(read_);
         if (due > now) {
             then = std::min(then, due);
             blocked = burst.behind <= reads.served + EPSILON;
             return false;
         }
-        fetch_left_ = static_cast<double>(burst.beats);
+        double beats = static_cast<double>(burst.beats);
+        fetch_left_ = beats + std::max(0.0, beats * static_cast<double>(ports_ - 1) - (now - due));
         buffered_ = std::max(0.0, burst.behind - reads.served);
         fetched.emplace_back(burst.number, now);
         return true;
@@ -258,7 +270,7 @@ class Bus {
     }
 
     double asked_of(const Transfer &transfer) const {
-        double since = now - transfer.due + static_cast<double>(timing::DRAM_READ) + 1.0;
+        double since = now - transfer.due + static_cast<double>(read_) + 1.0;
         return std::max(0.0, since) * static_cast<double>(transfer.beats) /
                static_cast<double>(std::max<i64>(1, transfer.bursts));
     }

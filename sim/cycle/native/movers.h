@@ -53,7 +53,9 @@ class Mover : public Pipeline {
 
 class LoadPipeline final : public Mover {
   public:
-    LoadPipeline(Costs &costs, Bus &bus, i64 burst_beats) : Mover(costs, bus.reads, bus), burst_beats_(burst_beats) {}
+    LoadPipeline(Costs &costs, Bus &bus, i64 burst_beats, i64 ports)
+        : Mover(costs, bus.reads, bus), burst_beats_(burst_beats),
+          read_(timing::LOAD_READ + (ports > 1 ? timing::BRIDGE_READ : 0)) {}
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
         const Cost &cost = costs_.of(index);
@@ -61,14 +63,14 @@ class LoadPipeline final : public Mover {
         if (last_ != nullptr && cost.parameters != last_->parameters)
             gap = tail(*last_) + (last_->parameters ? timing::LOAD_WORD : 0);
         last_ = &cost;
-        i64 due = cycle + (cost.beats ? timing::LOAD_READ : timing::LOAD_FILL);
+        i64 due = cycle + (cost.beats ? read_ : timing::LOAD_FILL);
         if (cost.beats) {
             runs_ = {cost.beats > cost.run ? cost.run : runs_[1], cost.run};
             bursts_.add({cost.bursts, static_cast<double>(cost.beats) / static_cast<double>(cost.bursts)});
         }
         i64 chunks = cost.parameters ? 0 : timing::LOAD_CHUNKS;
         stream_.add({index, cost.beats, static_cast<double>(cost.cycles), static_cast<double>(due), gap, cost.bursts, true,
-                     chunks});
+                     chunks, std::min(cost.run, burst_beats_)});
         i64 part = floor_div(cost.run - 1, burst_beats_);
         i64 ahead = runs_[0] + runs_[1] + timing::LOAD_AHEAD_BEATS + (cost.run - 1 - part * burst_beats_) + 1;
         leaves(static_cast<double>(stream_.asked) - std::min(static_cast<double>(ahead), beats_ahead()));
@@ -113,7 +115,7 @@ class LoadPipeline final : public Mover {
         double beats;
     };
 
-    i64 burst_beats_;
+    i64 burst_beats_, read_;
     double walked_ = 0.0;
     const Cost *last_ = nullptr;
     std::array<i64, 2> runs_{0, 0};
@@ -134,13 +136,16 @@ class LoadPipeline final : public Mover {
 
 class SavePipeline final : public Mover {
   public:
-    SavePipeline(Costs &costs, Bus &bus) : Mover(costs, bus.writes, bus) {}
+    SavePipeline(Costs &costs, Bus &bus, i64 burst_beats, i64 ports)
+        : Mover(costs, bus.writes, bus), burst_beats_(burst_beats), late_(ports > 1 ? timing::BRIDGE_WRITE : 0),
+          ahead_(timing::SAVE_AHEAD_BEATS + (ports > 1 ? 2 * ports * burst_beats : 0)) {}
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
         const Cost &cost = costs_.of(index);
-        i64 due = cycle + std::max(timing::SAVE_WRITE, timing::SAVE_ADDRESS + cost.address_wait);
-        stream_.add({index, cost.beats, static_cast<double>(cost.cycles), static_cast<double>(due), 0});
-        leaves(static_cast<double>(stream_.asked - timing::SAVE_AHEAD_BEATS));
+        i64 due = cycle + std::max(timing::SAVE_WRITE, timing::SAVE_ADDRESS + cost.address_wait) + late_;
+        stream_.add({index, cost.beats, static_cast<double>(cost.cycles), static_cast<double>(due), 0, 0, true, 0,
+                     std::min(cost.run, burst_beats_)});
+        leaves(static_cast<double>(stream_.asked - ahead_));
         i64 begin = std::max(cycle + 1, read_);
         read_ = begin + cost.words;
         begins_[index] = begin + timing::SAVE_READ;
@@ -172,7 +177,7 @@ class SavePipeline final : public Mover {
         Walk *walk = costs_.walk(transfer.index, 0);
         i64 begin = begins_.at(transfer.index);
         double alone = static_cast<double>(cost.cycles) / static_cast<double>(cost.words);
-        i64 room = std::min(cost.words, timing::SAVE_AHEAD_BEATS * cost.words / cost.beats);
+        i64 room = std::min(cost.words, ahead_ * cost.words / cost.beats);
         i64 filled = begin + ceiling(static_cast<double>(room) * alone);
         std::vector<Trail> found{{begin, filled, groups, walk, 1, alone}};
         if (room == cost.words) return found;
@@ -183,10 +188,10 @@ class SavePipeline final : public Mover {
         return found;
     }
 
-    i64 tail(const Cost &) const override { return timing::SAVE_TAIL; }
+    i64 tail(const Cost &) const override { return timing::SAVE_TAIL + late_; }
 
   private:
-    i64 read_ = 0;
+    i64 burst_beats_, late_, ahead_, read_ = 0;
     std::unordered_map<i64, i64> begins_;
 };
 

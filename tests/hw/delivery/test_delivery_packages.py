@@ -28,6 +28,7 @@ from tests.tools import needs
 from tilewright.cli import main
 
 NANO = preset("nano")
+TWO_PORTS = replace(NANO, name="two", axi_ports=2)
 LOW = Style(active_low=True)
 GOLDEN = Path(__file__).parent / "golden"
 DESCRIBED = {"vivado": (COMPONENT_FILE, PACKAGE_FILE, DESIGN_FILE), "fusesoc": (), "litex": (LITEX_FILE,)}
@@ -43,6 +44,11 @@ source [lindex $argv 0]
 @pytest.fixture(scope="module")
 def nano() -> Arranged:
     return arranged(core_verilog(NANO), NANO, LOW)
+
+
+@pytest.fixture(scope="module")
+def two_ports() -> Arranged:
+    return arranged(core_verilog(TWO_PORTS), TWO_PORTS, LOW)
 
 
 def with_second_clock(nano: Arranged) -> Arranged:
@@ -135,6 +141,43 @@ def test_the_design_connects_every_interface_once(board: Board, nano: Arranged, 
         doubled = [line for line in asked if "CLKOUT2_REQUESTED_OUT_FREQ" in line]
         assert doubled == ([] if found is nano else [line for line in doubled if f" {2 * NANO.clock_mhz}" in line])
         assert len(doubled) == (found is not nano)
+
+
+@needs("tclsh")
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_each_port_has_its_way_to_memory(board: Board, two_ports: Arranged, tmp_path: Path) -> None:
+    asked = calls(scripts(two_ports.top, TWO_PORTS, LOW, two_ports.sources, [board])[DESIGN_FILE], tmp_path, board.name)
+    assert connected(asked) == sorted(buses(two_ports.top))
+    text = "\n".join(asked)
+    for number, port in enumerate(("HP0", "HP1")):
+        (way,) = [line for line in asked if line.startswith("connect_bd_intf_net") and f"core/m_axi{number}" in line]
+        (out,) = [line for line in asked if line.startswith("connect_bd_intf_net") and f"ps/S_AXI_{port}" in line]
+        cell = "memory" + ("1" if number else "")
+        assert f"{cell}/S00_AXI" in way
+        assert f"{cell}/M00_AXI" in out
+        assert f"{cell}/aclk" in text
+        assert f"{cell}/aresetn" in text
+        assert any(name in text for name in (f"saxihp{number}_fpd_aclk", f"S_AXI_HP{number}_ACLK"))
+    assert text.count("DATA_WIDTH 32") == 2
+    asked = calls(scripts(two_ports.top, TWO_PORTS, LOW, two_ports.sources, [board])[PACKAGE_FILE], tmp_path)
+    told = [line.split()[2] for line in asked if line.startswith("ipx::associate_bus_interfaces")]
+    assert told == ["m_axi0", "m_axi1", "s_axil"]
+
+
+def test_two_ports_are_two_buses_of_half_the_width(two_ports: Arranged) -> None:
+    document = etree.fromstring(component(two_ports.top, TWO_PORTS, LOW, two_ports.sources).encode())
+    valid = schema()
+    assert valid.validate(document), valid.error_log
+    found = buses(two_ports.top)
+    for name in ("m_axi0", "m_axi1"):
+        told = found[name].parameters
+        assert (told["DATA_WIDTH"], told["MAX_BURST_LENGTH"]) == ("32", "32")
+    assert found["clk"].parameters["ASSOCIATED_BUSIF"] == "m_axi0:m_axi1:s_axil"
+    text = litex_module(two_ports.top, TWO_PORTS, LOW, two_ports.sources)
+    ast.parse(text)
+    assert 'memory = ("axi0", "axi1")' in text
+    for name in ("axi0", "axi1"):
+        assert f"= self.{name}.ar.valid," in text
 
 
 @needs("tclsh")

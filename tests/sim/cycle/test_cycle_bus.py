@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sim.cycle.bus import Bus, Transfer
-from sim.cycle.timing import DRAM_READ
+from sim.cycle.timing import BRIDGE_READ, DRAM_READ
 
 
 def run(bus: Bus) -> tuple[dict[int, float], dict[int, float], dict[int, float]]:
@@ -30,6 +30,29 @@ def test_a_transfer_begins_when_due_and_moves_a_beat_per_cycle() -> None:
     bus.reads.add(Transfer(1, 100, 100, 70, 0))
     bus.reads.add(Transfer(2, 50, 50, 80, 0))
     assert run(bus)[0] == {1: 170, 2: 220}
+
+
+def test_a_burst_alone_has_one_port_of_two() -> None:
+    bus = Bus(ports=2)
+    bus.reads.add(Transfer(1, 64, 64, 70, 0, 4, first=16))
+    bus.reads.add(Transfer(2, 16, 16, 71, 0, 1, first=16))
+    bus.reads.add(Transfer(3, 16, 16, 500, 0, 1, first=16))
+    assert run(bus)[0] == {1: 70 + 16 + 64, 2: 70 + 16 + 64 + 16, 3: 500 + 2 * 16}
+
+
+def test_words_that_are_slow_need_one_port_of_two() -> None:
+    bus = Bus(ports=2)
+    bus.reads.add(Transfer(1, 16, 40, 70, 0, 1, first=16))
+    assert run(bus)[0] == {1: 110}
+
+
+def test_a_fetch_alone_has_one_port_of_two() -> None:
+    bus = Bus(ports=2)
+    bus.fetch(0, 16, 10)
+    bus.reads.add(Transfer(1, 16, 16, 300, 0, 1, first=16))
+    reads, _, fetched = run(bus)
+    assert fetched[0] == 10 + DRAM_READ + BRIDGE_READ
+    assert reads[1] == 300 + 32
 
 
 def test_both_directions_alternate() -> None:

@@ -41,6 +41,14 @@ def test_directed_programs(name: str) -> None:
 
 
 @needs_cxx
+@pytest.mark.parametrize("name", EXACT)
+def test_directed_programs_on_two_ports(name: str) -> None:
+    config = replace(NANO, axi_ports=2)
+    program = from_ops(config, EXACT[name])
+    assert native(config)(program) == executed(config, program)
+
+
+@needs_cxx
 @pytest.mark.parametrize(("seed", "size"), [*((seed, 12) for seed in range(20)), *((seed, 60) for seed in range(20, 40))])
 def test_random_programs_on_random_machines(seed: int, size: int) -> None:
     config = random_config(seed)
