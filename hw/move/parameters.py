@@ -15,6 +15,7 @@ from hw.arithmetic.choice import pick
 from hw.axi.read_engine import read_beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
+from isa.capabilities import built_buffers
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
@@ -23,8 +24,16 @@ MEMORIES: dict[Buffer, str] = {
     Buffer.PARAM: "params",
     Buffer.TAPS: "taps",
     Buffer.POOL_PARAM: "pool_params",
+    Buffer.EXP: "exponentials",
+    Buffer.NORM: "norms",
 }
 """The buffers that are memories of words, and the names of their write ports."""
+
+
+def memories(config: MachineConfig) -> dict[Buffer, str]:
+    """Those of this machine."""
+    return {buffer: name for buffer, name in MEMORIES.items() if buffer in built_buffers(config)}
+
 
 FILL_LAYOUT = data.StructLayout({
     "ticket": unsigned(TICKET_BITS),
@@ -42,7 +51,7 @@ def checked_layout() -> data.StructLayout:
 def is_outside(m: Module, fill: Any, config: MachineConfig) -> Value:
     """Whether the words of a fill do not all lie within the buffer."""
     depth = Signal(17)
-    choose(m, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
+    choose(m, config, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
     return fill.dst + fill.count > depth
 
 
@@ -55,13 +64,15 @@ def write_ports(config: MachineConfig) -> dict[str, Any]:
     """The write sides of the parameter memories, as members of the component that writes them."""
     return {
         name: Out(BufferWrite(ceil_log2(config.buffer_depth(buffer.name)), columns(config, buffer), config.axi_data_bits))
-        for buffer, name in MEMORIES.items()
+        for buffer, name in memories(config).items()
     }
 
 
-def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
+def choose(
+    m: Module, config: MachineConfig, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]
+) -> None:
     """Drives ``target`` with the ``value`` that belongs to ``buffer``."""
-    *others, rest = Buffer
+    *others, rest = built_buffers(config)
     with m.Switch(buffer):
         for kind in others:
             with m.Case(kind):
@@ -97,7 +108,7 @@ class ParameterWriter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         lane_bits = exact_log2(self.config.axi_bytes)
-        most = max(columns(self.config, buffer) for buffer in Buffer)
+        most = max(columns(self.config, buffer) for buffer in built_buffers(self.config))
         occupied = Signal()
         buffer = Signal(Buffer)
         word = Signal(16)
@@ -105,12 +116,12 @@ class ParameterWriter(wiring.Component):
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
         single, before_final = (Signal(name=name) for name in ("single", "before_final"))
-        choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
-        choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
+        choose(m, self.config, buffer, single, lambda kind: columns(self.config, kind) == 1)
+        choose(m, self.config, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
         new = self.fill.payload.fill
         outside = self.fill.payload.outside
         new_single = Signal()
-        choose(m, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
+        choose(m, self.config, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
 
         usable = Signal()
         in_table = Signal()
@@ -161,7 +172,7 @@ class ParameterWriter(wiring.Component):
         beat = Signal(self.config.axi_data_bits)
         data = self.beats.payload.data
         m.d.sync += [addr.eq(word), beat_column.eq(column), beat.eq(self.beats.payload.data)]
-        for kind, name in MEMORIES.items():
+        for kind, name in memories(self.config).items():
             port = getattr(self, name)
             m.d.sync += port.en.eq(write & (buffer == kind))
             m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(beat)]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from isa.buffers import REQUANT_WORD_BYTES
 from isa.codec import Op
-from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.config import MachineConfig
 from isa.instructions import WRITABLE, Buffer, MiscMode, PoolMode, Region, Unit
 from isa.requantisation import packed
 from sim.random.footprint import ADDRESS_MODULUS

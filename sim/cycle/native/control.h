@@ -75,10 +75,10 @@ class Execution {
           program_(program), costs_(table, program.rows, ask), bus_(machine.axi_reads), meets_(meetings(program, costs_)),
           load_(costs_, bus_, machine.burst_beats), save_(costs_, bus_),
           conv_(costs_, meets_, {&load_, &save_}, machine.conv), pool_(costs_, meets_, {&load_, &save_, &conv_}, machine.pool),
-          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine), taken_(size(program), UNKNOWN),
+          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine), row_(costs_), taken_(size(program), UNKNOWN),
           bursts_(at(ceil_div(program.words, machine.words_per_burst)) + 1, UNKNOWN) {
         if (machine.shares_finish) conv_.lend(pool_, machine.pool.drain_cycles);
-        receivers_ = {Receiver{&load_, {}}, {&save_, {}}, {&conv_, {}}, {&pool_, {}}, {&misc_, {}}};
+        receivers_ = {Receiver{&load_, {}}, {&save_, {}}, {&conv_, {}}, {&pool_, {}}, {&misc_, {}}, {&row_, {}}};
         for (i64 index = 0; index < program.count; index++) {
             if (program.units[index] < 0) continue;
             Receiver &own = receivers_[at(program.units[index])];
@@ -108,6 +108,7 @@ class Execution {
     SavePipeline save_;
     WindowPipeline conv_, pool_;
     MiscPipeline misc_;
+    RowPipeline row_;
     Cycles taken_, bursts_;
     std::array<Receiver, UNITS> receivers_;
     // Instructions that are done, and when, whose tokens wait for others to be taken at a time not known yet.
