@@ -80,7 +80,8 @@ def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     """Cells read and written, whether they exist or not."""
     result = {
-        "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc, "ROW": _row,
+        "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
+        "ROW": _row,
     }[op.name](op, config, dram)  # fmt: skip
     for cells_of in (result.reads, result.writes):
         for space, cells in cells_of.items():

@@ -170,7 +170,8 @@ class Builder:
     def _propose(self) -> Op | None:
         rng, config = self.rng, self.config
         units = [Unit.CONV] * 5 + [Unit.LOAD] * 3 + [Unit.SAVE] * 3
-        units += [Unit.POOL] * 4 * config.build_pool + [Unit.MISC] * 4 * config.build_misc + [Unit.ROW] * 4 * config.build_rows
+        units += [Unit.POOL] * 4 * config.build_pool + [Unit.MISC] * 4 * config.build_misc
+        units += [Unit.ROW] * 4 * config.build_rows
         match rng.choice(units):
             case Unit.CONV:
                 return conv(rng, config, BEATS, self.chains)

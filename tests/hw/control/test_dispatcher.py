@@ -122,7 +122,8 @@ def test_a_legal_program_reaches_the_queues_word_for_word(seed: int | None) -> N
 def test_each_reserved_bit_of_each_instruction_is_refused() -> None:
     for o in (*BODY, Op("START", {"config": NANO.hash}), Op("END")):
         clean = encode(o)
-        masks = [0xFFFFFFFF << sum(f.bits for f in HEADER[:-1]) & 0xFFFFFFFF, *(o.row.reserved_mask(n) for n in range(1, o.row.length))]
+        header = 0xFFFFFFFF << sum(f.bits for f in HEADER[:-1]) & 0xFFFFFFFF
+        masks = [header, *(o.row.reserved_mask(n) for n in range(1, o.row.length))]
         start = encode(Op("START", {"config": NANO.hash}))
         for number, mask in enumerate(masks):
             for bit in {mask & -mask, 1 << mask.bit_length() - 1} if mask else ():

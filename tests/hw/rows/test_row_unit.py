@@ -186,7 +186,8 @@ def modelled(config: MachineConfig, op: Op) -> int:
 @pytest.mark.parametrize("mode", list(RowMode), ids=lambda mode: mode.name)
 def test_cycles_are_those_of_the_model(mode: RowMode) -> None:
     shapes = [(1, 1), (1, 8), (2, 3), (7, 2), (9, 8)]
-    ops = [complete({"n1": rows, "words": words, "mode": mode, "a_s1": 1, "o_addr": 128, "o_s1": words}) for rows, words in shapes]
+    fixed = {"mode": mode, "a_s1": 1, "o_addr": 128}
+    ops = [complete({**fixed, "n1": rows, "words": words, "o_s1": words}) for rows, words in shapes]
     assert run(SMALL, ops, 2) == [modelled(SMALL, op) for op in ops]
 
 

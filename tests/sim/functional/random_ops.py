@@ -182,7 +182,8 @@ def random_row(rng: random.Random, config: MachineConfig) -> Op:
     k = rng.randint(1, (1 << rng.randint(1, 48)) - 1)
     return Op("ROW", {
         "n0": n0, "n1": n1, "words": words, "last_lanes": rng.randint(1, config.ic_p), "mode": rng.choice(list(RowMode)),
-        "a_addr": rng.randrange(INPUT_WORDS - 200), "a_s0": rng.randint(0, 40), "a_s1": rng.randint(0, 20), "a_cs": rng.randint(0, 3),
+        "a_addr": rng.randrange(INPUT_WORDS - 200), "a_s0": rng.randint(0, 40), "a_s1": rng.randint(0, 20),
+        "a_cs": rng.randint(0, 3),
         "o_addr": INPUT_WORDS, "o_s0": n1 * words, "o_s1": words, "o_cs": 1,
         "a_zp": rng.randint(-128, 127), "shift": rng.randrange(4), "k_lo": k & 0xFFFFFFFF, "k_hi": k >> 32,
         "p_addr": rng.randint(0, config.buffer_depth("NORM") - words),
