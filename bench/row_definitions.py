@@ -75,7 +75,9 @@ def normalised_row(elements: int) -> tuple[int, int, int]:
     return counted(session, blocks(rng, elements, CHANNELS, 25), lambda x: normalised(x, k, g, b, shift, rms=False))
 
 
-def counted(session: onnxruntime.InferenceSession, rows: Iterator[Bytes], integers: Callable[[Ints], Ints]) -> tuple[int, int, int]:
+def counted(
+    session: onnxruntime.InferenceSession, rows: Iterator[Bytes], integers: Callable[[Ints], Ints]
+) -> tuple[int, int, int]:
     total = differ = most = 0
     for x in rows:
         ours = np.clip(integers(x.astype(np.int64)) - 128, -128, 127)

@@ -111,7 +111,7 @@ class Registers(wiring.Component):
             **setup,
             **{offset: Const(word, 32) for offset, word in capability_words(self.config).items()},
         }
-        counted = {}
+        counted: dict[int, int] = {}
         for unit in Unit:
             offsets = {counter_offset(unit, counter): counter for counter in Counter}
             if unit in built_units(self.config):

@@ -35,7 +35,7 @@ def numbers(n: int, total: int, squares: int, k: int) -> tuple[int, int]:
 def normalised(x: Sequence[int], k: int, g: Sequence[int], b: Sequence[int], shift: int, rms: bool) -> list[int]:
     """Before the zero-point, of elements less theirs."""
     p, m = numbers(len(x), 0 if rms else sum(x), sum(value**2 for value in x), k)
-    return [scaled(value, p, m, *factors, shift) for value, *factors in zip(x, g, b, strict=True)]
+    return [scaled(value, p, m, factor, offset, shift) for value, factor, offset in zip(x, g, b, strict=True)]
 
 
 def scaled(x: int, p: int, m: int, g: int, b: int, shift: int) -> int:
