@@ -19,6 +19,7 @@ from hw.rows import emit, reciprocal, take, total
 from hw.rows.unit import RowUnit
 from isa import stages
 from isa.config import MachineConfig, preset
+from isa.faults import Fault
 from isa.instructions import BY_NAME, Buffer, RowMode
 from isa.latency import BANK_LATENCY
 from isa.rows import exp_words, exponentials, norm_records
@@ -26,11 +27,11 @@ from sim.cycle.costs import COSTS
 from tests.hw.rows import row_reference
 from tests.hw.simulation import Kept
 
-SMALL = dataclasses.replace(preset("nano"), fm_depth=64, build_rows=True, row_lanes=2, row_words=8)
+SMALL = dataclasses.replace(preset("nano"), fm_depth=32, build_rows=True, row_lanes=2, row_words=8)
 WHOLE = dataclasses.replace(SMALL, row_lanes=4, fm_banks=2, axi_data_bits=128)
 """A slice is a word."""
 ODD = dataclasses.replace(SMALL, ic_p=6, row_lanes=3, pool_finish=1, axi_data_bits=32)
-CONFIGS = [SMALL, WHOLE, ODD]
+CONFIGS = [SMALL, *(pytest.param(config, marks=pytest.mark.slow) for config in (WHOLE, ODD))]
 PLAIN = {"n0": 1, "n1": 1, "words": 1, "last_lanes": 1, "a_cs": 1, "o_cs": 1, "lo": -128, "hi": 127, "k_lo": 1}
 EXP = exp_words(*exponentials(0.05, 1 / 255))
 
@@ -125,7 +126,7 @@ def complete(op: Op) -> Op:
 
 def drawn(rng: random.Random, config: MachineConfig) -> Op:
     """Rows in the lower half of the buffer, results in the upper."""
-    words, n0, n1 = rng.randint(1, config.row_words), rng.randint(1, 3), rng.randint(1, 3)
+    words, n0, n1 = rng.randint(1, config.row_words), rng.randint(1, 2), rng.randint(1, 2)
     half = config.fm_words // 2
     return complete({
         "n0": n0, "n1": n1, "words": words, "last_lanes": rng.randint(1, config.ic_p), "mode": rng.choice(list(RowMode)),
@@ -175,7 +176,14 @@ def run(config: MachineConfig, ops: Sequence[Op], seed: int, disturb: random.Ran
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: f"{config.ic_p}_{config.row_lanes}")
 def test_rows_of_every_mode(config: MachineConfig) -> None:
     rng = random.Random(config.ic_p)
-    run(config, [drawn(rng, config) for _ in range(5)], 1)
+    run(config, [{**drawn(rng, config), "mode": mode} for mode in RowMode], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [SMALL, WHOLE, ODD], ids=lambda config: f"{config.ic_p}_{config.row_lanes}")
+def test_many_rows_while_banks_are_taken(config: MachineConfig) -> None:
+    rng = random.Random(config.row_lanes)
+    run(config, [drawn(rng, config) for _ in range(20)], 3, random.Random(4))
 
 
 def modelled(config: MachineConfig, op: Op) -> int:
@@ -183,12 +191,39 @@ def modelled(config: MachineConfig, op: Op) -> int:
     return cost.cycles
 
 
-@pytest.mark.parametrize("mode", list(RowMode), ids=lambda mode: mode.name)
-def test_cycles_are_those_of_the_model(mode: RowMode) -> None:
-    shapes = [(1, 1), (1, 8), (2, 3), (7, 2), (9, 8)]
+@pytest.mark.parametrize(
+    ("mode", "shapes"),
+    [
+        (RowMode.SOFTMAX, [(1, 3), (7, 2)]),
+        pytest.param(RowMode.SOFTMAX, [(1, 1), (1, 8), (2, 3), (5, 8), (40, 1)], marks=pytest.mark.slow),
+        pytest.param(RowMode.RMS, [(1, 1), (1, 8), (2, 3), (5, 8), (40, 1)], marks=pytest.mark.slow),
+    ],
+)
+def test_cycles_are_those_of_the_model(mode: RowMode, shapes: list[tuple[int, int]]) -> None:
     fixed = {"mode": mode, "a_s1": 1, "o_addr": 128}
     ops = [complete({**fixed, "n1": rows, "words": words, "o_s1": words}) for rows, words in shapes]
     assert run(SMALL, ops, 2) == [modelled(SMALL, op) for op in ops]
+
+
+@pytest.mark.parametrize(
+    ("op", "fault"),
+    [
+        ({"a_addr": SMALL.fm_words - 1, "words": 2}, Fault.FM_ADDRESS),
+        ({"o_addr": SMALL.fm_words - 1, "words": 2}, Fault.FM_ADDRESS),
+        ({"mode": RowMode.NORMALISE, "p_addr": 2 * SMALL.row_words - 1, "words": 2}, Fault.BUFFER_ADDRESS),
+    ],
+)
+def test_what_lies_beyond_a_buffer_stops_it(op: Op, fault: Fault) -> None:
+    bench = bench_of(SMALL)
+
+    async def script(ctx: Any) -> None:
+        await bench.play(ctx, [complete(op)], None)
+        report = bench.unit.fault
+        assert (ctx.get(report.valid), ctx.get(report.fault.code), ctx.get(report.fault.ticket)) == (1, fault, 0)
+        assert ctx.get(bench.unit.done) == 0
+        assert ctx.get(bench.unit.instruction.ready) == 0
+
+    bench.simulate(script)
 
 
 def test_stages_are_those_of_the_hardware() -> None:
