@@ -26,6 +26,7 @@ from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
 from hw.pool.unit import PoolUnit
+from hw.rows.unit import RowUnit
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
@@ -36,12 +37,14 @@ _UNIT_TYPES: dict[Unit, type[Any]] = {
     Unit.CONV: ConvUnit,
     Unit.POOL: PoolUnit,
     Unit.MISC: MiscUnit,
+    Unit.ROW: RowUnit,
 }
 _READERS: dict[Buffer, tuple[Unit, str]] = {
     Buffer.WEIGHT: (Unit.CONV, "weights"),
     Buffer.PARAM: (Unit.CONV, "params"),
     Buffer.TAPS: (Unit.POOL, "taps"),
     Buffer.POOL_PARAM: (Unit.POOL, "params"),
+    Buffer.NORM: (Unit.ROW, "norms"),
 }
 """Who reads each parameter memory, and through which of its members."""
 
@@ -59,7 +62,8 @@ class Core(wiring.Component):
                       activation tables   <----------------+----------------+-|-------+-|------+
                       FeatureMap          <----------------+------------------+---------+------+
 
-    POOL and MISC are left out if the configuration does not build them; so are the memories only they read.
+    ROW, which is not shown, is wired like MISC, with NORM and tables of its own. POOL, MISC and ROW are left out if the
+    configuration does not build them; so are the memories only they read.
     With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` stand in the place of ``axi``.
     ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
     like everything here, run on one clock with a synchronous reset, after which the machine waits for a start. With
@@ -124,19 +128,19 @@ class Core(wiring.Component):
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
-        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both and SAVE read
-        fewest words, so they share a way."""
-        reads = {unit.name.lower(): _lanes(part, "fm_read") for unit, part in parts.items()}
+        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both, SAVE and ROW
+        read fewest words, so they share a way."""
+        reads = {}
+        for unit, part in parts.items():
+            lanes = _lanes(part, "fm_read")
+            reads |= {"misc_a": lanes[:1], "misc_b": lanes[1:]} if unit is Unit.MISC else {unit.name.lower(): lanes}
         writes = {unit.name.lower(): _lanes(part, "fm_write") for unit, part in parts.items()}
-        if "misc" in reads:
-            a, b = reads.pop("misc")
-            reads |= {"misc_a": [a], "misc_b": [b]}
         m.submodules.feature_map = feature_map = FeatureMap(
             self.config,
             reads={name: len(lanes) for name, lanes in reads.items() if lanes},
             writes={name: len(lanes) for name, lanes in writes.items() if lanes},
-            shared=("save", "misc_a", "misc_b"),
-            slow=("conv", "pool", "misc") if self.config.ways.slow_writers else (),
+            shared=("save", "misc_a", "misc_b", "row"),
+            slow=("conv", "pool", "misc", "row") if self.config.ways.slow_writers else (),
             pads=("conv", "pool"),
             serial=self.config.ways.serial_reads,
         )
@@ -158,6 +162,9 @@ class Core(wiring.Component):
                     for name in write.signature.members:
                         m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
                     connect(m, reader, memory.read)
+        if Unit.ROW in parts:
+            for name in load.exponentials.signature.members:
+                m.d.comb += getattr(parts[Unit.ROW].exponentials, name).eq(getattr(load.exponentials, name))
         tables = {Unit.CONV, Unit.POOL, Unit.MISC} - ({Unit.POOL} if self.config.shares_finish else set())
         for unit in sorted(tables):
             if unit in parts:

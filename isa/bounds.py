@@ -41,6 +41,8 @@ BOUNDS: dict[str, Bound] = {
     "pool_finish": Bound(1, 64),
     "pool_taps": Bound(1, 4),
     "misc_lanes": Bound(1, 64),
+    "row_lanes": Bound(1, 64),
+    "row_words": Bound(1, 256),
     "fm_banks": Bound(1, 256),
     "fm_depth": Bound(16, 65536, power_of_two=True),
     "weight_depth": Bound(16, 65536),

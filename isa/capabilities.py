@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.instructions import Unit
+from isa.instructions import OF_ROWS, Buffer, Unit
 from isa.registers import Register
 
 
@@ -34,8 +34,13 @@ class Capability:
 
 def built_units(config: MachineConfig) -> tuple[Unit, ...]:
     """The units of this machine, in the order of ``Unit``."""
-    left_out = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
+    left_out = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc, Unit.ROW: not config.build_rows}
     return tuple(unit for unit in Unit if not left_out.get(unit, False))
+
+
+def built_buffers(config: MachineConfig) -> tuple[Buffer, ...]:
+    """What LOADP can fill on this machine."""
+    return tuple(buffer for buffer in Buffer if config.build_rows or buffer not in OF_ROWS)
 
 
 CAPABILITIES: tuple[Capability, ...] = (

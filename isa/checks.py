@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from isa.config import MachineConfig
 
 MAX_FM_WORDS = 1 << 20
+MAX_ROW = 4096
+"""Elements of a row of ROW, which its sums hold without loss (``hw/rows``)."""
 
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_packing, check_array_clock, check_banks, check_ports):
+    for check in (check_finish, check_misc, check_rows, check_packing, check_array_clock, check_banks, check_ports):
         check(config)
 
 
@@ -61,6 +63,22 @@ def check_misc(config: MachineConfig) -> None:
         raise ConfigError(
             f"configuration field misc_lanes: {config.misc_lanes} does not divide the {config.ic_p} lanes of a word (ic_p); "
             f"choose one of {', '.join(map(str, divisors(config.ic_p)))}"
+        )
+
+
+def check_rows(config: MachineConfig) -> None:
+    """ROW computes a word in equal slices, and its sums hold so many elements."""
+    if not config.build_rows:
+        return
+    if config.ic_p % config.row_lanes:
+        raise ConfigError(
+            f"configuration field row_lanes: {config.row_lanes} does not divide the {config.ic_p} lanes of a word (ic_p); "
+            f"choose one of {', '.join(map(str, divisors(config.ic_p)))}"
+        )
+    if config.row_words * config.ic_p > MAX_ROW:
+        raise ConfigError(
+            f"configuration field row_words: {config.row_words} words of {config.ic_p} elements (ic_p) are more than the "
+            f"{MAX_ROW} that a row may have; choose at most {MAX_ROW // config.ic_p}"
         )
 
 

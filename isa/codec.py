@@ -86,6 +86,12 @@ def decode(words: Sequence[int], pc: int) -> tuple[Op, int]:
     return Op(row.name, values, _units(header["wait"]), _units(header["signal"])), pc + row.length
 
 
+def tokens_of(header: int) -> frozenset[Unit]:
+    """The units that an instruction's first word takes tokens from or gives them to."""
+    both = header >> _HEADER_LSB["wait"] | header >> _HEADER_LSB["signal"]
+    return _units(both & (1 << len(Unit)) - 1)
+
+
 def broken_rule(op: Op, config: MachineConfig) -> str | None:
     """Why this instruction is illegal on this machine, in words; None if it is legal.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name, check_printable
+from isa.buffers import depths, word_bytes
 from isa.checks import check_lanes
 from isa.chips import chip_of, described
 from isa.ram import RAM_FIELDS, RAM_STYLES
@@ -20,9 +21,6 @@ from isa.ways import Ways
 
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
-REQUANT_WORD_BYTES = 8
-"""Bytes of one channel's requantisation record: a bias and a scale (``isa/requantisation.py``)."""
-
 REQUANT = ("float32", "shift")
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
@@ -103,6 +101,12 @@ class MachineConfig:
     """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True
     """Whether MISC is built; its instructions are illegal otherwise."""
+    build_rows: bool = False
+    """Whether ROW is built, with its buffers EXP and NORM; its instructions are illegal otherwise."""
+    row_lanes: int = 4
+    """Elements that ROW computes in a cycle: a divisor of ``ic_p``."""
+    row_words: int = 64
+    """Words (``ic_p`` elements) of the longest row of ROW, which has 4096 elements at most; NORM holds twice as many."""
     dsp_packing: bool = True
     """Two products per multiplier, summed along cascades of multipliers; needs an even ``px_p`` or ``oc_p``. Changes no
     result."""
@@ -142,7 +146,7 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
             bound.check(field, getattr(self, field))
-        for switch in ("build_pool", "build_misc", "dsp_packing", "shared_finish", "dsp_adders"):
+        for switch in ("build_pool", "build_misc", "build_rows", "dsp_packing", "shared_finish", "dsp_adders"):
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         for field in RAM_FIELDS:
@@ -251,6 +255,11 @@ class MachineConfig:
         return self.ic_p // self.misc_lanes
 
     @cached_property
+    def row_parts(self) -> int:
+        """Slices of a word that ROW computes one after the other."""
+        return self.ic_p // self.row_lanes
+
+    @cached_property
     def axi_bytes(self) -> int:
         return self.axi_data_bits // 8
 
@@ -270,13 +279,11 @@ class MachineConfig:
 
     @cached_property
     def _word_bytes(self) -> dict[str, int]:
-        return {
-            "WEIGHT": self.ic_p * self.oc_p,
-            "PARAM": self.oc_p * REQUANT_WORD_BYTES,
-            "TAPS": self.ic_p,
-            "POOL_PARAM": self.ic_p * REQUANT_WORD_BYTES,
-            "TABLE": 256,
-        }
+        return word_bytes(self)
+
+    @cached_property
+    def _depths(self) -> dict[str, int]:
+        return depths(self)
 
     def buffer_dram_bytes(self, buffer: str, int4: bool = False) -> int:
         """Bytes of the same word in DRAM: padded to whole AXI beats. With ``int4`` a beat holds two columns of a beat."""
@@ -284,13 +291,7 @@ class MachineConfig:
         return (-(-columns // 2) if int4 else columns) * self.axi_bytes
 
     def buffer_depth(self, buffer: str) -> int:
-        return {
-            "WEIGHT": self.weight_depth,
-            "PARAM": self.param_depth,
-            "TAPS": self.taps_depth,
-            "POOL_PARAM": self.pool_param_depth,
-            "TABLE": self.tables,
-        }[buffer]
+        return self._depths[buffer]
 
     @cached_property
     def macs_per_cycle(self) -> int:
@@ -298,7 +299,7 @@ class MachineConfig:
 
     @cached_property
     def on_chip_bytes(self) -> int:
-        parameters = sum(self.buffer_word_bytes(b) * self.buffer_depth(b) for b in ("WEIGHT", "PARAM", "TAPS", "POOL_PARAM"))
+        parameters = sum(self._word_bytes[name] * depth for name, depth in self._depths.items() if name != "TABLE")
         return self.fm_words * self.ic_p + parameters + self.acc_depth * self.px_p * self.oc_p * 4
 
     @cached_property

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isa.codec import Op, broken_rule, decode
+from isa.capabilities import built_units
+from isa.codec import Op, broken_rule, decode, tokens_of
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_OPCODE, HEADER, Unit
@@ -15,12 +16,16 @@ from isa.instructions import BY_OPCODE, HEADER, Unit
 def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
     """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
     words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
-    unbuilt = {Unit.POOL: not config.build_pool, Unit.MISC: not config.build_misc}
+    built = built_units(config)
     pc = 0
     while True:
         row = BY_OPCODE.get(words[pc] & ((1 << HEADER[0].bits) - 1)) if pc < len(words) else None
-        if row is not None and isinstance(row.unit, Unit) and unbuilt.get(row.unit, False):
+        if row is not None and isinstance(row.unit, Unit) and row.unit not in built:
             raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine has no {row.unit.name} unit")
+        if row is not None and (absent := tokens_of(words[pc]) - set(built)):
+            names = ", ".join(unit.name for unit in sorted(absent))
+            detail = f"{row.name}: tokens of {names}, which this machine does not have"
+            raise MachineFault(Fault.ILLEGAL_FIELD, pc, detail)
         op, following = decode(words, pc)
         if pc == 0 and op.name != "START":
             raise MachineFault(Fault.CONFIG_MISMATCH, pc, f"the program begins with {op.name}, expected START")

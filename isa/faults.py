@@ -15,7 +15,8 @@ class Fault(enum.IntEnum):
     ILLEGAL_OPCODE = 1
     """No such instruction, or one of a unit that was not built."""
     ILLEGAL_FIELD = 2
-    """Wrong length, a reserved bit set, a count of zero, a value without a meaning, or a broken rule."""
+    """Wrong length, a reserved bit set, tokens of a unit that was not built, a count of zero, a value without a meaning, or a
+    broken rule."""
     CONFIG_MISMATCH = 3
     """START carries the hash of another configuration, or the program does not begin with START."""
     FM_ADDRESS = 4

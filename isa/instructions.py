@@ -19,6 +19,7 @@ class Unit(enum.IntEnum):
     CONV = 2
     POOL = 3
     MISC = 4
+    ROW = 5
     # Of its number: an enumeration's own is computed in Python, a million times in a compilation.
     __hash__ = int.__hash__
 
@@ -31,7 +32,13 @@ class Buffer(enum.IntEnum):
     TAPS = 2
     POOL_PARAM = 3
     TABLE = 4
+    EXP = 5
+    NORM = 6
     __hash__ = int.__hash__
+
+
+OF_ROWS = (Buffer.EXP, Buffer.NORM)
+"""The buffers that ROW alone reads."""
 
 
 class Region(enum.IntEnum):
@@ -67,6 +74,12 @@ class MiscMode(enum.IntEnum):
     SLOPE = 5
     SUM = 6
     HIGHEST = 7
+
+
+class RowMode(enum.IntEnum):
+    SOFTMAX = 0
+    NORMALISE = 1
+    RMS = 2
 
 
 MISC_REDUCTIONS = (MiscMode.SUM, MiscMode.HIGHEST)
@@ -216,6 +229,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         (
             Rule("int4 needs buffer = WEIGHT", lambda f, c: (f.int4 == 0) | (f.buffer == Buffer.WEIGHT)),
             Rule("offset is a multiple of the AXI beat", lambda f, c: (f.offset & (c.axi_bytes - 1)) == 0),
+            Rule("EXP and NORM need build_rows", lambda f, c: f.buffer <= (Buffer.NORM if c.build_rows else Buffer.TABLE).value),
         ),
     ),
     Instruction(
@@ -328,6 +342,36 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 "1 <= last_lanes <= ic_p in SUM and HIGHEST",
                 lambda f, c: (f.mode < MiscMode.SUM.value) | ((f.last_lanes != 0) & (f.last_lanes <= c.ic_p)),
             ),
+        ),
+    ),
+    Instruction(
+        "ROW", 9, Unit.ROW,
+        "Softmax or normalisation of rows: of each, all channels of one pixel.",
+        (
+            (_fm("a_addr", "first word of the first row"), Field("n0", 12, "rows: iterations of the outer loop", nonzero=True)),
+            (_fm("o_addr", "first word of its results"), Field("n1", 12, "rows: iterations of the inner loop", nonzero=True)),
+            (_fm("a_s0", "words from row to row of loop 0"), Field("words", 12, "words of a row", nonzero=True)),
+            (
+                _fm("a_s1", "words from row to row of loop 1"), Field("last_lanes", 7, "lanes of its last word that count"),
+                Field("mode", 2, "what is computed", enum=RowMode), reserved(3),
+            ),
+            (
+                _fm("a_cs", "words from one word of a row to the next"),
+                Field("a_zp", 8, "subtracted first (not in SOFTMAX)", signed=True),
+                Field("shift", 2, "bits, by three, that NORM's factors lack"), reserved(2),
+            ),
+            (_fm("o_s0", "words of the output from row to row of loop 0"), reserved(12)),
+            (_fm("o_s1", "words of the output from row to row of loop 1"), reserved(12)),
+            (_fm("o_cs", "words from one word of a result to the next"), reserved(12)),
+            (Field("p_addr", 16, "first word of NORM (not in SOFTMAX)"), reserved(16)),
+            (Field("k_lo", 32, "bits 0 to 31 of the constant K below the root"),),
+            (Field("k_hi", 16, "bits 32 to 47 of K"), reserved(16)),
+            (*_POST[:3], reserved(8)),
+        ),
+        (
+            Rule("words <= row_words of the configuration", lambda f, c: f.words <= c.row_words),
+            Rule("1 <= last_lanes <= ic_p", lambda f, c: (f.last_lanes != 0) & (f.last_lanes <= c.ic_p)),
+            Rule("K is 0 in SOFTMAX alone", lambda f, c: (f.mode == RowMode.SOFTMAX.value) | (f.k_lo + f.k_hi != 0)),
         ),
     ),
 )  # fmt: skip

@@ -59,7 +59,8 @@ RULES = (
     ("write of 1 to IRQ_PENDING", "Clears it, and `irq` falls. A program that ends in the same cycle sets it all the same."),
     (
         "two faults in one cycle",
-        "The first of: dispatch; LOAD, SAVE, CONV, POOL, MISC, for each what runs, then its next instruction; watchdog; ABORT.",
+        "The first of: dispatch; LOAD, SAVE, CONV, POOL, MISC, ROW, for each what runs, then its next instruction; watchdog; "
+        "ABORT.",
     ),
     ("illegal field, and another fault, in one instruction", "ILLEGAL_FIELD, before the instruction takes tokens."),
     ("CYCLES_LO, then CYCLES_HI", "Reading the low half keeps the high half that belongs to it."),

@@ -90,3 +90,16 @@ MISC_NOTICE = 1
 """From the first cycle in which an instruction is offered to its acceptance, at least (``misc/unit.py``)."""
 MISC_TURN = 1
 """From the last iteration of an instruction to the acceptance of the next, at least."""
+
+ROW_BEGIN = 2
+"""From acceptance to the first word that is asked for (``rows/unit.py``)."""
+ROW_REDUCE = 3
+"""From a row's last slice to its sums, besides a stage for each doubling of the lanes (``rows/take.py``)."""
+ROW_TOTAL = 6
+"""From the last step of the pass over its denominators to their total, besides the same (``rows/total.py``)."""
+ROW_ROOT = 120
+"""From one row's sums to the next one's, and to its reciprocal root (``rows/reciprocal.py``)."""
+ROW_EMIT = 22
+"""From the last slice of a word to the word (``rows/emit.py``)."""
+ROWS_HELD = 4
+"""Rows that lie in the row buffer at a time: two are read and one is written, and one covers the ends of the passes."""

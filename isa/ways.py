@@ -19,12 +19,12 @@ class Ways:
     """What lanes have in common on the way to the banks."""
 
     shared: bool
-    """All writes share a way, and so do the reads of SAVE and MISC. A machine of one phase shares neither: its units would wait
-    for each other in every cycle."""
+    """All writes share a way, and so do the reads of SAVE, MISC and ROW. A machine of one phase shares neither: its
+    units would wait for each other in every cycle."""
     slow_writers: bool
-    """CONV, POOL and MISC together write at most one word in a cycle: on a machine of one phase they share a way."""
+    """CONV, POOL, MISC and ROW together write at most one word in a cycle: on a machine of one phase they share a way."""
     serial_reads: bool
-    """SAVE and MISC together read at most one word in a cycle: their way carries no more."""
+    """SAVE, MISC and ROW together read at most one word in a cycle: their way carries no more."""
 
     @classmethod
     def of(cls, config: MachineConfig) -> Ways:
@@ -32,9 +32,10 @@ class Ways:
         moved = Fraction(config.axi_bytes, config.ic_p)
         """Words that LOAD or SAVE moves in a cycle, at a beat in each."""
         misc = Fraction(1, config.misc_parts)
+        row = Fraction(config.build_rows, config.row_parts)
         conv = Fraction(config.conv_ports * config.words_per_chunk, max(config.conv_parts, config.words_per_chunk))
         return cls(
             shared=shared,
-            slow_writers=conv + Fraction(1, config.pool_parts) + misc <= 1,
-            serial_reads=shared and config.build_misc and moved + 2 * misc <= 1,
+            slow_writers=conv + Fraction(1, config.pool_parts) + misc + row <= 1,
+            serial_reads=shared and config.build_misc and moved + 2 * misc + row <= 1,
         )

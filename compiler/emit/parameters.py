@@ -134,7 +134,7 @@ class Parameters:
 
     def __init__(self, config: MachineConfig, const: ConstImage) -> None:
         self.config, self.const = config, const
-        self.rings = {b: Ring(config.buffer_depth(b.name)) for b in Buffer}
+        self.rings = {b: Ring(config.buffer_depth(b.name)) for b in SPACE_OF}
         self._offsets: dict[Block, dict[Buffer, int]] = {}
 
     def load(self, block: Block, pinned: bool) -> tuple[dict[Buffer, int], list[Pending]]:
@@ -173,5 +173,5 @@ class Parameters:
 
 def depths(config: MachineConfig) -> Mapping[Space, int]:
     """Sizes of the on-chip spaces, for hazard tracking."""
-    buffers = {SPACE_OF[b]: config.buffer_depth(b.name) for b in Buffer}
+    buffers = {SPACE_OF[b]: config.buffer_depth(b.name) for b in SPACE_OF}
     return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | buffers

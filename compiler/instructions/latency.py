@@ -24,7 +24,7 @@ OF_A_PASS = DRAM_READ + START_AND_DRAIN
 A bound: the walk has ``AFTER_LOAD`` before the first beat and again at the end."""
 
 UNTIL_TAKEN = {
-    Unit.LOAD: AFTER_LOAD + HANDOVER, Unit.SAVE: TAIL, Unit.CONV: TAIL, Unit.POOL: TAIL, Unit.MISC: TAIL,
+    Unit.LOAD: AFTER_LOAD + HANDOVER, Unit.SAVE: TAIL, Unit.CONV: TAIL, Unit.POOL: TAIL, Unit.MISC: TAIL, Unit.ROW: TAIL,
 }  # fmt: skip
 """Cycles from the end of an instruction's work to the start of one that waits for it, as the program is ordered. The order
 reckons with the handover behind loads, for which whole groups wait; the walk behind units, step by step."""

@@ -59,9 +59,9 @@ class ParameterMemory(wiring.Component):
     @classmethod
     def of(cls, config: MachineConfig, buffer: str, delays: Sequence[int] = ()) -> ParameterMemory:
         """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
-        parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts}.get(buffer, 1)
+        parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts, "NORM": config.row_parts}.get(buffer, 1)
         word_bits = 8 * config.buffer_word_bytes(buffer)
-        style = ram_attributes(getattr(config, f"{buffer.lower()}_ram"))
+        style = ram_attributes(getattr(config, f"{buffer.lower()}_ram", "auto"))
         return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style, buffer == "WEIGHT")
 
     def elaborate(self, platform: Any) -> Module:

@@ -13,7 +13,7 @@ from hw.control.dispatch import Dispatch
 from hw.control.faults import NO_UNIT, Faults
 from hw.control.fetch import Fetch
 from hw.control.receiver import Receiver
-from hw.control.registers import COUNTERS, READ_BEATS, WRITE_BEATS, Registers, counter_number
+from hw.control.registers import Registers, beat_counters, counter_number
 from hw.control.sequencer import Sequencer
 from hw.control.tokens import Tokens
 from hw.control.unfinished import Unfinished
@@ -70,7 +70,7 @@ class Control(wiring.Component):
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
         sources = [NO_UNIT, NO_UNIT, *(int(unit) for unit in self._units for _ in range(2)), None, None, NO_UNIT]
-        cycles, counters, faults = CycleCounter(), CounterFile(COUNTERS), Faults(sources)
+        cycles, counters, faults = CycleCounter(), CounterFile(beat_counters(self.config)[-1] + 1), Faults(sources)
         for name, part in {
             "fetch": fetch, "dispatch": dispatch, "tokens": tokens, "watchdog": watchdog,
             "cycles": cycles, "counters": counters, "faults": faults,
@@ -109,6 +109,7 @@ class Control(wiring.Component):
         self._connect_fetch(m, fetch, dispatch, sequencer, registers)
         self._watch(m, watchdog, dispatch, receivers, sequencer, registers, drained)
 
+        beats = self.activity.read_beat, self.activity.write_beat
         m.d.comb += [
             self.halt.eq(faults.valid),
             self.unit_reset.eq(sequencer.clear),
@@ -131,8 +132,7 @@ class Control(wiring.Component):
             registers.cycles.eq(cycles.cycles),
             cycles.run.eq(sequencer.busy),
             counters.run.eq(sequencer.busy),
-            counters.events[READ_BEATS].eq(self.activity.read_beat),
-            counters.events[WRITE_BEATS].eq(self.activity.write_beat),
+            *(counters.events[number].eq(beat) for number, beat in zip(beat_counters(self.config), beats, strict=True)),
             counters.ask.eq(registers.counter_ask),
             counters.index.eq(registers.counter_index),
             registers.counter_value.eq(counters.value),
@@ -159,7 +159,7 @@ class Control(wiring.Component):
             tokens.give[unit].eq(receiver.give),
         ]
         events = (port.busy, receiver.waiting, port.wait_bank, port.wait_dram, port.active)
-        m.d.comb += [counters.events[counter_number(unit, counter)].eq(events[counter]) for counter in Counter]
+        m.d.comb += [counters.events[counter_number(self.config, unit, counter)].eq(events[counter]) for counter in Counter]
 
     def _report(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, sequencer: Sequencer,

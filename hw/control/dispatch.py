@@ -11,7 +11,7 @@ from hw.control.units import HEADER_LAYOUT
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
-from isa.instructions import BY_NAME, INSTRUCTIONS
+from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
 
 FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
 """A program word as it was fetched; ``error``: DRAM refused it."""
@@ -32,10 +32,10 @@ class Dispatch(wiring.Component):
     later in the program. ``begun`` strobes for the unit whose instruction was begun a cycle ago.
 
     Checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one
-    reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END, the end
-    of the program, then the reserved bits of each word. A wrong configuration hash, or a program that does not begin
-    with START, is found with the last word of the instruction. A word that DRAM refused is a fault of its instruction.
-    The word that shows a fault is taken and enters no queue, so the instruction never reaches its unit.
+    reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END and those of
+    units that were not built, the end of the program, then the reserved bits of each word. A wrong configuration hash, or a
+    program that does not begin with START, is found with the last word of the instruction. A word that DRAM refused is a fault
+    of its instruction. The word that shows a fault is taken and enters no queue, so the instruction never reaches its unit.
 
     ``start`` sets out with ``program_words`` at pc 0. ``ended`` rises after END; nothing is taken after that, after a
     fault, or with ``halt``. ``pc`` is the instruction being dispatched, ``moved`` strobes for every word taken.
@@ -151,7 +151,9 @@ class Dispatch(wiring.Component):
                     if row.unit is not None:
                         look.d.comb += known.to.eq(1 << self._units.index(row.unit))
         tokens_asked = header.wait.any() | header.signal.any()
-        look.d.comb += known.illegal.eq((header.length != expected) | header.reserved.any() | (tokens_asked & ~tokens))
+        unbuilt = [mask[unit] for mask in (header.wait, header.signal) for unit in Unit if unit not in self._units]
+        wrong = Cat(header.reserved, *unbuilt).any() | (tokens_asked & ~tokens)
+        look.d.comb += known.illegal.eq((header.length != expected) | wrong)
 
     def _check_header(self, m: Module, now: data.View, header: data.View, remaining: Signal, code: Signal) -> None:
         """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come. Its length

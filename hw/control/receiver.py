@@ -11,6 +11,7 @@ from hw.control.collector import Collector, fields_of
 from hw.control.giver import TokenGiver
 from hw.control.units import TraceSignature, unit_rows
 from hw.interfaces import TICKET_BITS, unit_layout
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.depths import IN_FLIGHT
 from isa.instructions import Unit
@@ -77,6 +78,8 @@ class Receiver(wiring.Component):
         m.submodules.giver = giver = TokenGiver()
         connect(m, flipped(self.words), collector.words)
         header = collector.header
+        wait, signal = (mask & sum(1 << unit for unit in built_units(self.config)) for mask in (header.wait, header.signal))
+        """Those of other units are 0 (``Dispatch``), which synthesis does not know."""
         legal, have, takes, accepted = (Signal(name=name) for name in ("legal", "have", "takes", "accepted"))
         """The instruction keeps the rules; all its tokens are there; they are taken; the unit accepts it."""
 
@@ -85,7 +88,7 @@ class Receiver(wiring.Component):
                 m.next = "CHECK"
             with m.State("CHECK"):
                 m.next = "WAIT"
-                with m.If(header.wait == 0):
+                with m.If(wait == 0):
                     m.next = "OFFER"
             with m.State("WAIT"), m.If(takes):
                 m.next = "OFFER"
@@ -102,7 +105,7 @@ class Receiver(wiring.Component):
             checker.opcode.eq(header.opcode),
             checker.body.eq(collector.body),
             giver.accepted.eq(accepted),
-            giver.signal.eq(header.signal),
+            giver.signal.eq(signal),
             giver.done.eq(self.done),
             giver.full.eq(self.full),
             *(getattr(self, name).eq(getattr(giver, name)) for name in ("give", "at_work", "oldest_ticket")),
@@ -118,9 +121,9 @@ class Receiver(wiring.Component):
         m.submodules.offer = offer = Module()
         offer.d.comb += [
             legal.eq((checker.chosen & checker.values & checker.lawful).any()),
-            have.eq((header.wait & ~self.available) == 0),
+            have.eq((wait & ~self.available) == 0),
             takes.eq(held & legal & ~offers & have & ~self.halt),
-            self.take.eq(Mux(takes, header.wait, 0)),
+            self.take.eq(Mux(takes, wait, 0)),
             self.instruction.valid.eq(held & legal & (offers | have) & giver.room & ~self.halt),
         ]
         self._show(m, collector)

@@ -11,21 +11,23 @@ from amaranth.lib.wiring import In, Out
 from hw.axi.signature import AxiLite
 from hw.control.counters import COUNTER_BITS
 from hw.control.lite import LiteEndpoint
-from isa.capabilities import capability_words
+from isa.capabilities import built_units, capability_words
 from isa.config import MachineConfig
 from isa.instructions import Region, Unit
 from isa.register_rules import SETUP
 from isa.registers import DEFAULT_BUS_WATCHDOG, DEFAULT_WATCHDOG, ID_VALUE, NO_LIMIT, Control, Counter, Register, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
-READ_BEATS = len(Unit) * len(Counter)
-WRITE_BEATS = READ_BEATS + 1
-COUNTERS = WRITE_BEATS + 1
-"""How many counters there are: those of the units in the order of ``counter_number``, then the beats."""
+
+def counter_number(config: MachineConfig, unit: Unit, counter: Counter) -> int:
+    """The counters of the units that were built come first."""
+    return built_units(config).index(unit) * len(Counter) + counter
 
 
-def counter_number(unit: int, counter: Counter) -> int:
-    return unit * len(Counter) + counter
+def beat_counters(config: MachineConfig) -> tuple[int, int]:
+    """Then those of read and write beats."""
+    first = len(built_units(config)) * len(Counter)
+    return first, first + 1
 
 
 class Registers(wiring.Component):
@@ -67,7 +69,7 @@ class Registers(wiring.Component):
             "misaligned": Out(1),
             "cycles": In(64),
             "counter_ask": Out(1),
-            "counter_index": Out(range(COUNTERS)),
+            "counter_index": Out(range(beat_counters(config)[-1] + 1)),
             "counter_value": In(COUNTER_BITS),
         })
 
@@ -109,10 +111,16 @@ class Registers(wiring.Component):
             **setup,
             **{offset: Const(word, 32) for offset, word in capability_words(self.config).items()},
         }
-        counters = {counter_offset(unit, counter): counter_number(unit, counter) for unit in Unit for counter in Counter}
-        counters |= {Register.READ_BEATS: READ_BEATS, Register.WRITE_BEATS: WRITE_BEATS}
-        self._answer_reads(m, endpoint, readable, counters)
-        readable |= counters
+        counted: dict[int, int] = {}
+        for unit in Unit:
+            offsets = {counter_offset(unit, counter): counter for counter in Counter}
+            if unit in built_units(self.config):
+                counted |= {offset: counter_number(self.config, unit, counter) for offset, counter in offsets.items()}
+            else:
+                readable |= dict.fromkeys(offsets, Const(0, 32))
+        counted |= zip((Register.READ_BEATS, Register.WRITE_BEATS), beat_counters(self.config), strict=True)
+        self._answer_reads(m, endpoint, readable, counted)
+        readable |= counted
         with m.If(endpoint.read & (endpoint.read_addr == Register.CYCLES_LO)):
             m.d.sync += cycles_high.eq(self.cycles[32:])
         self._store(m, endpoint, {Register.IRQ_ENABLE: irq_enable}, Const(1))

@@ -13,7 +13,7 @@ _UNITS = len(Unit)
 
 
 class Tokens(wiring.Component):
-    """25 counters, one for each (producer, consumer), a unit with itself included.
+    """36 counters, one for each (producer, consumer), a unit with itself included.
 
     ``give[p]`` is the mask of the units to which unit ``p`` gives a token in this cycle, ``take[c]`` the mask of the
     units from which unit ``c`` takes one; ``available[c]`` is the mask of the units that have a token for ``c``,

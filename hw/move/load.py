@@ -20,7 +20,7 @@ from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
 from hw.move.packer import Packer
-from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, is_outside, write_ports
+from hw.move.parameters import FILL_LAYOUT, ParameterWriter, choose, is_outside, memories, write_ports
 from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.segments import cut_context
@@ -219,10 +219,10 @@ class LoadUnit(wiring.Component):
         with m.If(is_load):
             m.d.comb += [silent.eq(load.valid == 0), transfer.bytes.eq(Mux(apart, load.run, load.valid))]
         with m.Else():
-            count = loadp.count
-            choose(m, loadp.buffer, transfer.bytes, lambda kind: _times(count, self.config.buffer_dram_bytes(kind.name)))
+            config, count = self.config, loadp.count
+            choose(m, config, loadp.buffer, transfer.bytes, lambda kind: _times(count, config.buffer_dram_bytes(kind.name)))
             with m.If(loadp.int4):
-                m.d.comb += transfer.bytes.eq(_times(count, self.config.buffer_dram_bytes("WEIGHT", int4=True)))
+                m.d.comb += transfer.bytes.eq(_times(count, config.buffer_dram_bytes("WEIGHT", int4=True)))
         m.d.comb += [
             runs.i.valid.eq(runs_due & ~silent),
             queue.w_en.eq(back_due),
@@ -260,7 +260,7 @@ class LoadUnit(wiring.Component):
         ]
 
     def _connect_memories(self, m: Module, parameters: ParameterWriter) -> None:
-        for name in (*MEMORIES.values(), "table_write"):
+        for name in (*memories(self.config).values(), "table_write"):
             connect(m, getattr(parameters, name), flipped(getattr(self, name)))
 
     def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter) -> None:

@@ -15,6 +15,7 @@ from hw.arithmetic.choice import pick
 from hw.axi.read_engine import read_beat_layout
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
+from isa.capabilities import built_buffers
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
@@ -23,8 +24,16 @@ MEMORIES: dict[Buffer, str] = {
     Buffer.PARAM: "params",
     Buffer.TAPS: "taps",
     Buffer.POOL_PARAM: "pool_params",
+    Buffer.EXP: "exponentials",
+    Buffer.NORM: "norms",
 }
 """The buffers that are memories of words, and the names of their write ports."""
+
+
+def memories(config: MachineConfig) -> dict[Buffer, str]:
+    """Those of this machine."""
+    return {buffer: name for buffer, name in MEMORIES.items() if buffer in built_buffers(config)}
+
 
 FILL_LAYOUT = data.StructLayout({
     "ticket": unsigned(TICKET_BITS),
@@ -43,7 +52,7 @@ def checked_layout() -> data.StructLayout:
 def is_outside(m: Module, fill: Any, config: MachineConfig) -> Value:
     """Whether the words of a fill do not all lie within the buffer."""
     depth = Signal(17)
-    choose(m, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
+    choose(m, config, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
     return fill.dst + fill.count > depth
 
 
@@ -54,7 +63,7 @@ def columns(config: MachineConfig, buffer: Buffer) -> int:
 
 def write_ports(config: MachineConfig) -> dict[str, Any]:
     """The write sides of the parameter memories, as members of the component that writes them."""
-    return {name: Out(write_port(config, buffer)) for buffer, name in MEMORIES.items()}
+    return {name: Out(write_port(config, buffer)) for buffer, name in memories(config).items()}
 
 
 def write_port(config: MachineConfig, buffer: Buffer) -> BufferWrite:
@@ -68,9 +77,11 @@ def widened(beat: Value, first: int) -> Value:
     return Cat(Cat(number, number[3].replicate(4)) for number in numbers)
 
 
-def choose(m: Module, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]) -> None:
+def choose(
+    m: Module, config: MachineConfig, buffer: Value, target: Value, value: Callable[[Buffer], ValueLike]
+) -> None:
     """Drives ``target`` with the ``value`` that belongs to ``buffer``."""
-    *others, rest = Buffer
+    *others, rest = built_buffers(config)
     with m.Switch(buffer):
         for kind in others:
             with m.Case(kind):
@@ -106,7 +117,7 @@ class ParameterWriter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         lane_bits = exact_log2(self.config.axi_bytes)
-        most = max(columns(self.config, buffer) for buffer in Buffer)
+        most = max(columns(self.config, buffer) for buffer in built_buffers(self.config))
         occupied = Signal()
         buffer = Signal(Buffer)
         word = Signal(16)
@@ -114,8 +125,8 @@ class ParameterWriter(wiring.Component):
         column = Signal(range(max(2, most)))
         lane = Signal(lane_bits)
         single, before_final = (Signal(name=name) for name in ("single", "before_final"))
-        choose(m, buffer, single, lambda kind: columns(self.config, kind) == 1)
-        choose(m, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
+        choose(m, self.config, buffer, single, lambda kind: columns(self.config, kind) == 1)
+        choose(m, self.config, buffer, before_final, lambda kind: column + 2 == columns(self.config, kind))
         int4 = Signal()
         of_weights = columns(self.config, Buffer.WEIGHT)
         with m.If(int4):
@@ -123,7 +134,7 @@ class ParameterWriter(wiring.Component):
         new = self.fill.payload.fill
         outside = self.fill.payload.outside
         new_single = Signal()
-        choose(m, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
+        choose(m, self.config, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
         with m.If(new.int4):
             m.d.comb += new_single.eq(of_weights <= 2)
 
@@ -184,7 +195,7 @@ class ParameterWriter(wiring.Component):
             addr.eq(word), beat_column.eq(column), both.eq(int4),
             even.eq(Mux(int4, widened(data, 0), data)), odd.eq(Mux(int4, widened(data, 4), data)),
         ]  # fmt: skip
-        for kind, name in MEMORIES.items():
+        for kind, name in memories(self.config).items():
             port = getattr(self, name)
             m.d.sync += port.en.eq(write & (buffer == kind))
             m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(even)]

@@ -24,7 +24,7 @@ from sim.cycle.timing import (
     drain_of,
     pool_drain_of,
 )
-from sim.cycle.units import MiscPipeline, Pipeline, WindowPipeline
+from sim.cycle.units import MiscPipeline, Pipeline, RowPipeline, WindowPipeline
 
 UNKNOWN = -1
 STRIDE = 8
@@ -143,6 +143,7 @@ class Execution:
         misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
         pipelines: dict[Unit, Pipeline] = {
             Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,
+            Unit.ROW: RowPipeline(costs),
         }  # fmt: skip
         self.workers = (conv, pool, misc)
         members: list[list[int]] = [[] for _ in Unit]

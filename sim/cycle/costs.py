@@ -17,6 +17,7 @@ from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
 from sim.cycle.rivals import groups as bank_groups
+from sim.cycle.rows import RowCost, row_costs
 from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.several import several_steps, several_waits
 from sim.cycle.timing import Drain, drain_of, pool_drain_of
@@ -99,7 +100,7 @@ class MoveCost:
     """Beats of its longest run."""
 
 
-Cost = WindowCost | MiscCost | MoveCost
+Cost = WindowCost | MiscCost | MoveCost | RowCost
 
 
 def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -249,6 +250,7 @@ def _save(
 
 COSTS = {
     "LOAD": load_costs, "LOADP": loadp_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs, "MISC": misc_costs,
+    "ROW": row_costs,
 }  # fmt: skip
 
 

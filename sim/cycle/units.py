@@ -1,4 +1,4 @@
-"""CONV, POOL and MISC as pipelines: when an instruction may be accepted, and when it is done."""
+"""CONV, POOL, MISC and ROW as pipelines: when an instruction may be accepted, and when it is done."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from isa.depths import MISC_AHEAD, MISC_ANSWERS
 from isa.latency import misc_latency, raster_rounds
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
+from sim.cycle.rows import RowCost
 from sim.cycle.timing import (
     LOOP_TO_BEAT,
     MISC_NOTICE,
@@ -260,6 +261,31 @@ class MiscPipeline(_Worker):
         self._read_over = contest.read_over
         self._settled = contest.free + self._latency
         return contest.last_write + 1
+
+
+class RowPipeline:
+    """One instruction after the other; the next is accepted in the cycle after ``done``."""
+
+    notice = 0
+
+    def __init__(self, costs: list[RowCost | None]) -> None:
+        self._costs = costs
+        self._next = 0
+
+    def ready(self) -> int | None:
+        return self._next
+
+    def accept(self, index: int, cycle: int) -> int | None:
+        cost = self._costs[index]
+        assert cost is not None
+        self._next = cycle + cost.cycles + 1
+        return cycle + cost.cycles
+
+    def reads(self) -> Reversible[Trail]:
+        return ()
+
+    def writes(self) -> Reversible[Trail]:
+        return ()
 
 
 def round_walks(config: MachineConfig, cost: MiscCost) -> tuple[Walk, None, Walk]:

@@ -12,8 +12,8 @@ import numpy as np
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
-from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region
-from sim.functional import conv, misc, move, pool
+from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region, RowMode
+from sim.functional import conv, misc, move, pool, rows
 from sim.functional.addresses import MODULUS, Ints, Nest, constant, fm_modulus, outside, steps, words_of
 from sim.functional.state import dram_address
 from sim.functional.window import Window
@@ -28,6 +28,8 @@ class Space(enum.Enum):
     TAPS = "tap word"
     POOL_PARAM = "pool parameter word"
     TABLE = "table"
+    EXP = "exponential"
+    NORM = "normalisation word"
     DRAM = "DRAM byte"
 
 
@@ -127,6 +129,15 @@ class _Footprinter:
         self.words(self.result.reads, [misc.operand(self.f, letter) for letter in letters])
         self.table()
         self.words(self.result.writes, [misc.operand(self.f, "o")])
+
+    def row(self) -> None:
+        f, reads = self.f, self.result.reads
+        self.words(reads, [rows.words_of_rows(f, "a")])
+        if f.mode == RowMode.SOFTMAX:
+            self.entries(reads, Buffer.EXP, [steps(256, 1)])
+        else:
+            self.entries(reads, Buffer.NORM, [f.p_addr + steps(f.words, 1)])
+        self.words(self.result.writes, [rows.words_of_rows(f, "o")])
 
     def table(self) -> None:
         if self.f.act == Activation.TABLE:

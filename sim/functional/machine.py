@@ -20,6 +20,7 @@ from sim.functional.conv import conv
 from sim.functional.misc import misc
 from sim.functional.move import load, loadp, save
 from sim.functional.pool import pool
+from sim.functional.rows import row
 from sim.functional.state import Bytes, Context, MachineState
 from sim.functional.tokens import TokenCounters
 
@@ -34,6 +35,7 @@ SEMANTICS: dict[str, Callable[[Context, SimpleNamespace], None]] = {
     "CONV": conv,
     "POOL": pool,
     "MISC": misc,
+    "ROW": row,
 }
 
 

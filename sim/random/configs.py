@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError
-from isa.checks import divisors
+from isa.checks import MAX_ROW, divisors
 from isa.chips import CHIPS
 from isa.config import REQUANT, MachineConfig, config_from_dict
 from isa.ram import RAM_FIELDS, RAM_STYLES
@@ -21,11 +21,12 @@ TWO_PORTS = 0.3
 
 
 def random_config(seed: int) -> MachineConfig:
-    """Any lane counts, buffers from the least to those of a small board, every bus, with and without POOL and MISC."""
+    """Any lane counts, buffers from the least to those of a small board, every bus, with and without POOL, MISC and ROW."""
     rng = random.Random(seed)
     while True:
         try:
             drawn = _drawn(rng, f"random{seed}")
+            drawn |= _rows(drawn)
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
@@ -42,6 +43,7 @@ def any_config(seed: int) -> MachineConfig:
                 "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(divisors(px_p * oc_p)),
                 "pool_finish": rng.choice(divisors(ic_p)), "misc_lanes": rng.choice(divisors(ic_p)),
             }  # fmt: skip
+        drawn |= _rows(drawn)
         try:
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
@@ -75,6 +77,13 @@ def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
     drawn |= {"requant": rng.choice(REQUANT), "dsp_adders": rng.random() < 0.5}
     two = drawn["axi_data_bits"] >= 64 and drawn["axi_burst_beats"] >= 2 and random.Random(f"ports {name}").random() < TWO_PORTS
     return drawn | {"axi_ports": 1 + two}
+
+
+def _rows(drawn: dict[str, Any]) -> dict[str, Any]:
+    """Drawn apart: machines without ROW are what they are."""
+    rng, lanes = random.Random(f"rows {drawn['name']}"), drawn["ic_p"]
+    built, words = rng.random() < 0.3, _between(rng, 1, min(256, MAX_ROW // lanes))
+    return {"build_rows": built, "row_lanes": rng.choice(divisors(lanes)), "row_words": words}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

@@ -48,8 +48,10 @@ def _spoiled(rng: random.Random, config: MachineConfig, op: Op) -> list[int]:
             "w_addr": config.weight_depth, "p_addr": config.param_depth, "t_addr": config.taps_depth,
             "dst": config.weight_depth, "offset": 1 << 16,
         }  # fmt: skip
+        if op.name == "ROW":
+            limits["p_addr"] = config.buffer_depth("NORM")
         name = rng.choice([name for name in fields if name.endswith("addr") or name in limits])
-        limit = limits.get(name, config.fm_words) if name != "a_addr" or op.name == "MISC" else config.acc_depth
+        limit = limits.get(name, config.fm_words) if name != "a_addr" or op.name in ("MISC", "ROW") else config.acc_depth
         step = config.axi_bytes if name == "offset" else 1
         return encode(replace(op, values={**op.values, name: limit - step * rng.randint(0, 8)}))
     if kind == "zero":
@@ -57,8 +59,8 @@ def _spoiled(rng: random.Random, config: MachineConfig, op: Op) -> list[int]:
         return encode(replace(op, values={**op.values, rng.choice(counts): 0}))
     words = encode(op)
     reserved = [(n, b) for n in range(1, op.row.length) for b in range(32) if op.row.reserved_mask(n) >> b & 1]
-    header = sum(f.bits for f in HEADER[:2])
-    number, bit = rng.choice([*reserved, *((0, b) for b in range(header)), *((0, b) for b in range(19, 32))])
+    header, tokens = (sum(f.bits for f in HEADER[:count]) for count in (2, 4))
+    number, bit = rng.choice([*reserved, *((0, b) for b in range(header)), *((0, b) for b in range(tokens, 32))])
     words[number] ^= 1 << bit
     return words
 

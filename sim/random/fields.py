@@ -19,6 +19,7 @@ from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Space, beyond, footprint, touched
 from sim.random.moves import load, loadp, save
 from sim.random.program import LONGEST_ROW, random_memory
+from sim.random.rows import rows
 from sim.random.tokens import unit_of
 from sim.random.windows import conv, pool
 from sim.rtl.memory import QUOTED
@@ -34,7 +35,7 @@ PROGRAM_BYTES = 1 << 20
 STARTS = 48
 """Programs in one run of the simulator: what fits the script of the host."""
 NOTHING = np.zeros(0, np.int64)
-COUNTS = ("rows", "pixels", "count", "chunks", "vectors", "k_h", "k_w", "o_h", "o_w", "n0", "n1", "n2", "n3", "n4")
+COUNTS = ("rows", "pixels", "count", "chunks", "vectors", "k_h", "k_w", "o_h", "o_w", "n0", "n1", "n2", "n3", "n4", "words")
 
 
 @dataclass
@@ -128,6 +129,8 @@ def _draw(rng: random.Random, config: MachineConfig, dram: Dram, name: str) -> O
             return pool(rng, config, BEATS)
         case "MISC":
             return misc(rng, config, BEATS)
+        case "ROW":
+            return rows(rng, config, BEATS)
         case "LOADP":
             return loadp(rng, config, dram)
         case "LOAD":

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region
+from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region, RowMode
 
 Cells = npt.NDArray[np.int64]
 ADDRESS_MODULUS = 1 << 24
@@ -31,6 +31,8 @@ class Space(enum.Enum):
     TAPS = "taps"
     POOL_PARAM = "POOL parameters"
     TABLE = "tables"
+    EXP = "exponentials"
+    NORM = "normalisation words"
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     """Cells read and written, whether they exist or not."""
     result = {
         "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
+        "ROW": _row,
     }[op.name](op, config, dram)  # fmt: skip
     for cells_of in (result.reads, result.writes):
         for space, cells in cells_of.items():
@@ -245,6 +248,19 @@ def _misc(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
             in_place = np.array_equal(words[shared], streams["o"][shared])
             once = distinct(words[shared]).size == shared.sum() and not result.repeats
             result.conflicts |= not (in_place and once)
+    return result
+
+
+def _row(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    a, o = (
+        op[f"{s}_addr"] + axes((op["n0"], op[f"{s}_s0"]), (op["n1"], op[f"{s}_s1"]), (op["words"], op[f"{s}_cs"])) for s in "ao"
+    )
+    result = Footprint({Space.FM: _words(a, config)})
+    if op["mode"] == RowMode.SOFTMAX:
+        result.reads[Space.EXP] = np.arange(256)
+    else:
+        result.reads[Space.NORM] = op["p_addr"] + np.arange(op["words"])
+    _outputs(result, axes_add(o % ADDRESS_MODULUS * config.chunks_per_word, config.chunks_per_word))
     return result
 
 

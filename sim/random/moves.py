@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from isa.capabilities import built_buffers
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import WRITABLE, Buffer, Region
@@ -83,7 +84,7 @@ def defining(rng: random.Random, config: MachineConfig, dram: Dram, space: Space
 
 
 def loadp(rng: random.Random, config: MachineConfig, dram: Dram) -> Op:
-    buffer = rng.choice(list(Buffer))
+    buffer = rng.choice(built_buffers(config))
     depth = config.buffer_depth(buffer.name)
     count = log_uniform(rng, 1, min(depth, 12, dram.size // RECORDS_SHARE // config.buffer_dram_bytes(buffer.name)))
     return _parameters(rng, config, dram, buffer, rng.randint(0, depth - count), count)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isa.buffers import REQUANT_WORD_BYTES
 from isa.codec import Op, broken_rule, encode
-from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Region, Unit
 from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
@@ -18,6 +19,7 @@ from sim.random.draw import int8
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size, surplus_lanes
 from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
+from sim.random.rows import rows
 from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
 from sim.random.windows import Chain, conv, pool
 
@@ -169,6 +171,7 @@ class Builder:
         rng, config = self.rng, self.config
         units = [Unit.CONV] * 5 + [Unit.LOAD] * 3 + [Unit.SAVE] * 3
         units += [Unit.POOL] * 4 * config.build_pool + [Unit.MISC] * 4 * config.build_misc
+        units += [Unit.ROW] * 4 * config.build_rows
         match rng.choice(units):
             case Unit.CONV:
                 return conv(rng, config, BEATS, self.chains)
@@ -176,6 +179,8 @@ class Builder:
                 return pool(rng, config, BEATS)
             case Unit.MISC:
                 return misc(rng, config, BEATS)
+            case Unit.ROW:
+                return rows(rng, config, BEATS)
             case Unit.LOAD if rng.random() < 0.2:
                 return loadp(rng, config, self.dram)
             case Unit.LOAD:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from isa.capabilities import built_units
 from isa.codec import Op, encode
 from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX, Fault
-from isa.instructions import Region, Unit
+from isa.instructions import Buffer, Region, Unit
 from sim.random.program import RandomProgram, directed_program, random_program
 from sim.rtl.extremes import (
     beside_halves,
@@ -82,7 +83,7 @@ def protocol(config: MachineConfig) -> Iterator[Scenario]:
 def tokens(config: MachineConfig) -> Iterator[Scenario]:
     """Tokens between all pairs of units, to themselves too, as many as the counters hold, and a giver that runs ahead of
     them; then one too many in program order."""
-    units = [Unit.LOAD, Unit.SAVE, Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
+    units = built_units(config)
     scenario = _scenario(config)
     ring = []
     for giver in units:
@@ -199,6 +200,16 @@ def _illegal_optional(config: MachineConfig, far: int) -> Iterator[Op]:
     yield Op("MISC", {**misc, "o_addr": far})
     yield Op("MISC", {**misc, "act": 1})
     yield Op("MISC", {**misc, "n3": 0})
+    row = token(Unit.ROW).values
+    yield Op("ROW", {**row, "a_addr": far})
+    yield Op("ROW", {**row, "o_addr": far})
+    yield Op("ROW", {**row, "mode": 1, "k_lo": 1, "p_addr": config.buffer_depth("NORM")})
+    yield Op("ROW", {**row, "mode": 1})
+    yield Op("ROW", {**row, "mode": 3})
+    yield Op("ROW", {**row, "words": config.row_words + 1})
+    yield Op("ROW", {**row, "last_lanes": 0})
+    yield Op("ROW", {**row, "last_lanes": config.ic_p + 1})
+    yield Op("LOADP", {"count": 1, "buffer": int(Buffer.EXP), "dst": 256})
 
 
 BENCHES: tuple[Bench, ...] = (

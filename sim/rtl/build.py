@@ -94,6 +94,7 @@ def bench_defines(config: MachineConfig) -> tuple[str, ...]:
     told = {
         "TILEWRIGHT_NO_POOL": not config.build_pool,
         "TILEWRIGHT_NO_MISC": not config.build_misc,
+        "TILEWRIGHT_NO_ROW": not config.build_rows,
         FAST_CLOCK_DEFINE: config.array_clock > 1,
         "TILEWRIGHT_TWO_PORTS": config.axi_ports > 1,
     }

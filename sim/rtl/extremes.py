@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from isa.buffers import REQUANT_WORD_BYTES
+from isa.capabilities import built_units
 from isa.codec import Op
-from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.config import MachineConfig
 from isa.instructions import WRITABLE, Buffer, MiscMode, PoolMode, Region, Unit
 from isa.requantisation import packed
 from sim.random.footprint import ADDRESS_MODULUS
@@ -79,8 +81,7 @@ def crowds(config: MachineConfig) -> Iterator[Scenario]:
     loads = [Op("LOAD", {**token(Unit.LOAD).values, "valid": 1, "d_addr": 0, "fill": 3})] * CROWD
     save = token(Unit.SAVE).values
     saves = [Op("SAVE", {**save, "region": int(Region.OUTPUT), "offset": n}) for n in range(CROWD)]
-    others = [Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
-    computed = [token(unit) for unit in others for _ in range(CROWD)]
+    computed = [token(unit) for unit in built_units(config)[Unit.CONV :] for _ in range(CROWD)]
     handed = token(Unit.LOAD, signal=[Unit.SAVE]), token(Unit.SAVE, wait=[Unit.LOAD])
     words = whole(config, *parameters, *loads, *parameters[:3], *loads[:3], *computed, *handed, *saves)
     for dram in (QUOTED, Dram(latency=400)):

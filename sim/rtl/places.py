@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from isa.capabilities import built_units
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig
 from isa.faults import TOKEN_MAX
@@ -64,12 +65,16 @@ def out_of_bounds(config: MachineConfig) -> Iterator[Op]:
         yield broken(Unit.MISC, a_addr=far)
         yield broken(Unit.MISC, b_addr=far)
         yield broken(Unit.MISC, o_addr=far)
+    if config.build_rows:
+        yield broken(Unit.ROW, a_addr=far)
+        yield broken(Unit.ROW, o_addr=far)
+        yield broken(Unit.ROW, mode=1, k_lo=1, p_addr=config.buffer_depth("NORM"))
 
 
 def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
     """All counters full at once, and emptied; then for each pair of units: after as many tokens as were given there is none,
     and for one more than a counter holds there is no room."""
-    units = [Unit.LOAD, Unit.SAVE, Unit.CONV, *([Unit.POOL] * config.build_pool), *([Unit.MISC] * config.build_misc)]
+    units = built_units(config)
     scenario = _scenario(config)
     given = [token(giver, signal=units) for giver in units]
     taken = [token(taker, wait=units) for taker in units]

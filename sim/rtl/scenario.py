@@ -100,5 +100,8 @@ def token(unit: Unit, *, wait: Sequence[Unit] = (), signal: Sequence[Unit] = ())
     """A short instruction of that unit, for the sake of its tokens."""
     row = next(row for row in INSTRUCTIONS if row.unit is unit)
     values = {name: 1 for name, f in row.fields.items() if f.nonzero}
-    values |= {name: value for name, value in {"step": 1, "hi": 127, "o_addr": 40, "region": 1}.items() if name in row.fields}
+    values |= {
+        name: value for name, value in {"step": 1, "hi": 127, "o_addr": 40, "region": 1, "last_lanes": 1}.items()
+        if name in row.fields
+    }
     return Op(row.name, values, frozenset(wait), frozenset(signal))

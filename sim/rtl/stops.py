@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from isa.buffers import REQUANT_WORD_BYTES
 from isa.codec import Op
-from isa.config import REQUANT_WORD_BYTES, MachineConfig
+from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
 from isa.registers import Control, Register

@@ -5,8 +5,9 @@
 // +memory_base=, +memory_bytes=, +program_base= and +program_bytes= (hexadecimal: where DRAM answers),
 // +stall_seed= (0: no stalls), +latency= (of a read, in cycles), +trace= (file for the start and finish of every instruction),
 // +memory_seed=, +disorder=, +late=, +total=, +bad= and +bad_bytes= (see dram.v),
-// +image= and +dump= (see dram.v, too; not with the C++ main). Defines: TILEWRIGHT_NO_POOL and TILEWRIGHT_NO_MISC for
-// machines without these units; TILEWRIGHT_TWO_PORTS. `broken` and `quiet` come from the AXI4 checker (CHECK).
+// +image= and +dump= (see dram.v, too; not with the C++ main). Defines: TILEWRIGHT_NO_POOL, TILEWRIGHT_NO_MISC and
+// TILEWRIGHT_NO_ROW for machines without these units; TILEWRIGHT_TWO_PORTS. `broken` and `quiet` come from the AXI4 checker
+// (CHECK).
 `timescale 1ns / 1ps
 
 // Connects the machine's port P (nothing if there is one) to part N of the wires whose names begin with W.
@@ -46,7 +47,7 @@ module tilewright_bench #(
 );
   localparam LITE_BITS = 12;
   localparam ID_BITS = 2;
-  localparam UNITS = 5;
+  localparam UNITS = 6;
 
   wire rst, irq, running, timeout;
   wire [PORTS*ADDR_BITS-1:0] araddr, awaddr;
@@ -118,6 +119,11 @@ module tilewright_bench #(
     .trace_misc_start(trace_start[4]), .trace_misc_start_pc(trace_pc[128 +: 32]),
     .trace_misc_finish(trace_finish[4]), .trace_misc_finish_pc(),
 `endif
+`ifdef TILEWRIGHT_NO_ROW
+`else
+    .trace_row_start(trace_start[5]), .trace_row_start_pc(trace_pc[160 +: 32]),
+    .trace_row_finish(trace_finish[5]), .trace_row_finish_pc(),
+`endif
     .trace_load_start(trace_start[0]), .trace_load_start_pc(trace_pc[0 +: 32]),
     .trace_load_finish(trace_finish[0]), .trace_load_finish_pc(),
     .trace_save_start(trace_start[1]), .trace_save_start_pc(trace_pc[32 +: 32]),
@@ -130,6 +136,9 @@ module tilewright_bench #(
 `endif
 `ifdef TILEWRIGHT_NO_MISC
   assign {trace_start[4], trace_finish[4], trace_pc[128 +: 32]} = 0;
+`endif
+`ifdef TILEWRIGHT_NO_ROW
+  assign {trace_start[5], trace_finish[5], trace_pc[160 +: 32]} = 0;
 `endif
 
   tilewright_dram #(

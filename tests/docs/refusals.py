@@ -58,7 +58,7 @@ REMEDIES = {
 """What to do where the sentence itself says what is expected and no more."""
 OF_FAULTS = {
     "NONE": "nothing is wrong",
-    "ILLEGAL_OPCODE": "compile for this configuration: it may lack POOL or MISC",
+    "ILLEGAL_OPCODE": "compile for this configuration: it may lack POOL, MISC or ROW",
     "ILLEGAL_FIELD": "compile again; a program of one's own: `tilewright asm` names the field",
     "CONFIG_MISMATCH": "compile for the configuration that is loaded; register CONFIG and the program's START tell both",
     "FM_ADDRESS": "compile again; for a program of one's own, docs/reference/isa.md says which words an instruction touches",

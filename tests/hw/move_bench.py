@@ -15,6 +15,7 @@ from hw.axi.port import AxiPort
 from hw.interfaces import TICKET_BITS
 from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES, columns
+from hw.move.parameters import memories as memories_of
 from hw.move.save import SaveUnit
 from isa.codec import Op
 from isa.config import MachineConfig, preset
@@ -97,7 +98,7 @@ class MoveBench:
             monitored += [lanes.data, lanes.mask, dut.table_write.en, dut.table_write.table, dut.table_write.index,
                           dut.table_write.data]  # fmt: skip
             monitored += [dut.weights.both, dut.weights.odd]
-            for name in MEMORIES.values():
+            for name in memories_of(self.config).values():
                 port = getattr(dut, name)
                 monitored += [port.en, port.addr, port.column, port.data]
         on_the_way = deque([0] * (BANK_LATENCY - 1))
@@ -161,7 +162,7 @@ class MoveBench:
         en, table, index, byte, both, odd, *memories = values
         if en:
             self.entries.setdefault(("table", table), {})[index] = byte
-        for number, name in enumerate(MEMORIES.values()):
+        for number, name in enumerate(memories_of(self.config).values()):
             en, addr, column, beat = memories[4 * number : 4 * number + 4]
             if en:
                 word = self.entries.setdefault((name, addr), {})

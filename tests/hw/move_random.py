@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
+from isa.capabilities import built_buffers
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig
-from isa.instructions import Buffer
 
 
 def random_load(chance: random.Random, config: MachineConfig) -> Op:
@@ -36,7 +36,7 @@ def random_load(chance: random.Random, config: MachineConfig) -> Op:
 
 
 def random_loadp(chance: random.Random, config: MachineConfig) -> Op:
-    buffer = chance.choice(list(Buffer))
+    buffer = chance.choice(built_buffers(config))
     depth = config.buffer_depth(buffer.name)
     count = min(chance.randint(1, 4), depth)
     return Op("LOADP", {

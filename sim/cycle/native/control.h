@@ -76,10 +76,10 @@ class Execution {
           load_(costs_, bus_, machine.burst_beats, machine.axi_ports),
           save_(costs_, bus_, machine.burst_beats, machine.axi_ports),
           conv_(costs_, meets_, {&load_, &save_}, machine.conv), pool_(costs_, meets_, {&load_, &save_, &conv_}, machine.pool),
-          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine), taken_(size(program), UNKNOWN),
+          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine), row_(costs_), taken_(size(program), UNKNOWN),
           bursts_(at(ceil_div(program.words, machine.words_per_burst)) + 1, UNKNOWN) {
         if (machine.shares_finish) conv_.lend(pool_, machine.pool.drain_cycles);
-        receivers_ = {Receiver{&load_, {}}, {&save_, {}}, {&conv_, {}}, {&pool_, {}}, {&misc_, {}}};
+        receivers_ = {Receiver{&load_, {}}, {&save_, {}}, {&conv_, {}}, {&pool_, {}}, {&misc_, {}}, {&row_, {}}};
         for (i64 index = 0; index < program.count; index++) {
             if (program.units[index] < 0) continue;
             Receiver &own = receivers_[at(program.units[index])];
@@ -109,6 +109,7 @@ class Execution {
     SavePipeline save_;
     WindowPipeline conv_, pool_;
     MiscPipeline misc_;
+    RowPipeline row_;
     Cycles taken_, bursts_;
     std::array<Receiver, UNITS> receivers_;
     // Instructions that are done, and when, whose tokens wait for others to be taken at a time not known yet.

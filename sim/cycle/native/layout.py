@@ -9,7 +9,7 @@ from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.latency import misc_latency, raster_rounds
 from sim.cycle import bus, contest, control, rivals, timing, units, words
-from sim.cycle.costs import Cost, MiscCost, WindowCost
+from sim.cycle.costs import Cost, MiscCost, MoveCost, WindowCost
 from sim.cycle.timing import Drain, Timing, drain_of, pool_drain_of
 from sim.cycle.units import round_walks
 from sim.cycle.walks import Walk
@@ -99,7 +99,7 @@ def cost_numbers(cost: Cost | None) -> list[int]:
     elif isinstance(cost, MiscCost):
         two = cost.walks is not None and cost.walks[1] is not None
         own |= {"words": cost.words, "wait_bank": cost.wait_bank, "two": two}
-    else:
+    elif isinstance(cost, MoveCost):
         own |= {"beats": cost.beats, "bursts": cost.bursts, "run": cost.run, "edge": cost.edge, "words": cost.words}
         own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "walks": cost.walk is not None}
     return _in_order(COST, own)
@@ -111,4 +111,4 @@ def walks_of(config: MachineConfig, cost: Cost | None) -> tuple[Walk | None, ...
         return cost.reads, cost.writes, None
     if isinstance(cost, MiscCost):
         return cost.walks or round_walks(config, cost)
-    return (None if cost is None else cost.walk), None, None
+    return (cost.walk if isinstance(cost, MoveCost) else None), None, None

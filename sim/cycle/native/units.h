@@ -1,4 +1,4 @@
-// CONV, POOL and MISC as pipelines: units.py.
+// CONV, POOL, MISC and ROW as pipelines: units.py.
 #pragma once
 
 #include <array>
@@ -253,6 +253,25 @@ class MiscPipeline final : public Worker {
     i64 latency_, needs_ = 0, settled_ = 0;
     std::array<i64, 2> read_over_{0, 0};
     std::optional<WordContest> open_;
+};
+
+class RowPipeline final : public Pipeline {
+  public:
+    explicit RowPipeline(Costs &costs) : costs_(costs) {}
+
+    // Nobody comes after it.
+    const std::deque<Trail> *left(Side) const override { return nullptr; }
+    std::optional<i64> ready() override { return next_; }
+
+    std::optional<i64> accept(i64 index, i64 cycle) override {
+        i64 done = cycle + costs_.of(index).cycles;
+        next_ = done + 1;
+        return done;
+    }
+
+  private:
+    Costs &costs_;
+    i64 next_ = 0;
 };
 
 }  // namespace cycle

@@ -42,7 +42,7 @@ def program(seed: int, length: int = 40) -> list[Pending]:
         if rng.random() < 0.3:
             reads.append(Access(Space.CONST, int(rng.integers(0, 1000)), 16))
         writes = [access(rng) for _ in range(rng.integers(0, 2))]
-        found.append(Pending(NAMES[Unit(int(rng.integers(5)))], {}, reads, writes, int(rng.integers(0, 60))))
+        found.append(Pending(NAMES[Unit(int(rng.integers(len(Unit))))], {}, reads, writes, int(rng.integers(0, 60))))
     return found
 
 
@@ -102,8 +102,9 @@ def test_one_write_among_many_reads() -> None:
     found = hazards(instructions, SIZES)
     units = [*Unit]
     others = {1 + n for n, unit in enumerate(units) if unit is not Unit.CONV}
-    assert found[6] == Hazards({0, 1, 2, 3, 4, 5}, {0} | others)
-    assert found[7] == Hazards({0, 6, 1 + units.index(Unit.SAVE)}, {0, 6})
+    conv = 1 + len(units)
+    assert found[conv] == Hazards(set(range(conv)), {0} | others)
+    assert found[conv + 1] == Hazards({0, conv, 1 + units.index(Unit.SAVE)}, {0, conv})
 
 
 @pytest.mark.parametrize(("start", "length", "count", "stride"), [(20, 5, 1, 0), (0, 1, 5, 6), (24, 1, 1, 0)])

@@ -18,7 +18,7 @@ from isa.errors import TilewrightError
 from isa.instructions import Unit
 
 SIZES = {Space.FM: 24, Space.WEIGHT: 8, Space.WORK: 512}
-NAMES = {Unit.LOAD: "LOAD", Unit.SAVE: "SAVE", Unit.CONV: "CONV", Unit.POOL: "POOL", Unit.MISC: "MISC"}
+NAMES = {Unit.LOAD: "LOAD", Unit.SAVE: "SAVE", Unit.CONV: "CONV", Unit.POOL: "POOL", Unit.MISC: "MISC", Unit.ROW: "ROW"}
 
 
 def random_access(rng: np.random.Generator) -> Access:
@@ -36,7 +36,7 @@ def random_program(seed: int, length: int = 30) -> list[Pending]:
     rng = np.random.default_rng(seed)
     return [
         Pending(
-            NAMES[Unit(int(rng.integers(5)))], {}, [random_access(rng) for _ in range(rng.integers(0, 3))],
+            NAMES[Unit(int(rng.integers(len(Unit))))], {}, [random_access(rng) for _ in range(rng.integers(0, 3))],
             [random_access(rng)], int(rng.integers(1, 50)),
         )
         for _ in range(length)

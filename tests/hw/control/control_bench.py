@@ -25,6 +25,7 @@ LEGAL = {
     "LOADP": {"count": 1},
     "SAVE": {"rows": 1, "pixels": 1, "run": 4, "step": 4, "region": 1},
     "MISC": {f"n{n}": 1 for n in range(5)},
+    "ROW": {"n0": 1, "n1": 1, "words": 1, "last_lanes": 1},
 }
 WINDOW = ("s_y", "s_x", "k_h", "k_w", "i_h", "i_w", "d_y", "d_x", "vectors", "o_h", "o_w")
 LEGAL["POOL"] = dict.fromkeys(WINDOW, 1)

@@ -166,12 +166,13 @@ def test_a_token_of_every_pair_lets_exactly_its_consumer_go() -> None:
     """Every unit signals every unit, itself included; then every unit waits for every one."""
     names = {unit: "LOADP" if unit is Unit.LOAD else unit.name for unit in Unit}
     body = [op(names[unit], signal=Unit) for unit in Unit] + [op(names[unit], wait=Unit) for unit in Unit]
-    bench = Bench(NANO)
+    config = replace(NANO, build_rows=True)
+    bench = Bench(config)
     for unit, toy in bench.units.items():
         toy.time = partial(_work, 20 + 30 * unit)
 
     async def script(ctx: SimulatorContext) -> None:
-        assert await bench.execute(ctx, assemble(NANO, *body)) == (Status.DONE, Fault.NONE, 0)
+        assert await bench.execute(ctx, assemble(config, *body)) == (Status.DONE, Fault.NONE, 0)
 
     bench.run(script)
     last_given = max(toy.finished[0][0] for toy in bench.units.values())

@@ -14,8 +14,9 @@ from hw.control.dispatch import Dispatch
 from isa.capabilities import built_units
 from isa.codec import Op, decode, encode
 from isa.config import MachineConfig, preset
+from isa.dispatched import check_program
 from isa.faults import Fault, MachineFault
-from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from isa.instructions import BY_NAME, HEADER, INSTRUCTIONS, Unit
 from tests.hw.control.control_bench import assemble, op, pcs
 from tests.hw.simulation import Simulator
 
@@ -121,7 +122,8 @@ def test_a_legal_program_reaches_the_queues_word_for_word(seed: int | None) -> N
 def test_each_reserved_bit_of_each_instruction_is_refused() -> None:
     for o in (*BODY, Op("START", {"config": NANO.hash}), Op("END")):
         clean = encode(o)
-        masks = [0xFFF80000, *(o.row.reserved_mask(n) for n in range(1, o.row.length))]
+        header = 0xFFFFFFFF << sum(f.bits for f in HEADER[:-1]) & 0xFFFFFFFF
+        masks = [header, *(o.row.reserved_mask(n) for n in range(1, o.row.length))]
         start = encode(Op("START", {"config": NANO.hash}))
         for number, mask in enumerate(masks):
             for bit in {mask & -mask, 1 << mask.bit_length() - 1} if mask else ():
@@ -138,13 +140,24 @@ def test_a_wrong_length_is_refused(wrong: int) -> None:
         assert dispatch(words).fault == (Fault.ILLEGAL_FIELD, 2)
 
 
+def test_tokens_of_a_unit_that_is_not_built_are_refused() -> None:
+    for tokens in ({"wait": {Unit.ROW}}, {"signal": {Unit.MISC}}):
+        o = op("SAVE", **tokens)
+        small = replace(NANO, build_misc=False)
+        assert dispatch(assemble(small, op("SAVE"), o), small).fault == (Fault.ILLEGAL_FIELD, pcs(op("SAVE"))[1])
+        with pytest.raises(MachineFault, match="which this machine does not have"):
+            check_program(assemble(small, o), small)
+        every = replace(NANO, build_rows=True)
+        assert dispatch(assemble(every, o), every).ended
+
+
 def test_unknown_opcodes_and_units_that_are_not_built_are_refused() -> None:
     for opcode in set(range(16)) - {row.opcode for row in INSTRUCTIONS}:
         words = assemble(NANO, op("SAVE"))
         words[2] = words[2] & ~15 | opcode
         assert dispatch(words).fault == (Fault.ILLEGAL_OPCODE, 2)
     small = replace(NANO, build_pool=False, build_misc=False)
-    for name in ("POOL", "MISC"):
+    for name in ("POOL", "MISC", "ROW"):
         assert dispatch(assemble(small, op("SAVE"), op(name)), small).fault == (Fault.ILLEGAL_OPCODE, pcs(op("SAVE"))[1])
     assert dispatch(assemble(small, op("SAVE"), op("CONV")), small).ended
 

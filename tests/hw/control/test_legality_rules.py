@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from amaranth import Module, signed, unsigned
@@ -13,7 +14,7 @@ from amaranth.sim import SimulatorContext
 from hw.control.legality import rules_hold, values_legal
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig, preset
-from isa.instructions import BY_NAME, INSTRUCTIONS
+from isa.instructions import BY_NAME, INSTRUCTIONS, Buffer, RowMode
 from isa.table import Field, Instruction
 from tests.hw.control.control_bench import changed, op
 from tests.hw.simulation import Simulator
@@ -107,3 +108,15 @@ def test_rules_that_depend_on_the_configuration() -> None:
     aligned = [op("LOADP", offset=nano.axi_bytes * 3), op("LOADP", offset=nano.axi_bytes * 3 + 4)]
     assert check(BY_NAME["LOADP"], aligned, nano) == [True, False]
     assert check(BY_NAME["LOADP"], aligned, preset("base")) == [False, False]
+
+
+def test_rows_need_their_unit_and_fit_their_buffer() -> None:
+    nano = preset("nano")
+    rows = replace(nano, build_rows=True, row_words=16)
+    loads = [op("LOADP", buffer=buffer) for buffer in (Buffer.TABLE, Buffer.EXP, Buffer.NORM)]
+    assert check(BY_NAME["LOADP"], loads, nano) == [True, False, False]
+    assert check(BY_NAME["LOADP"], loads, rows) == [True, True, True]
+    cases = [op("ROW", words=words, last_lanes=lanes) for words, lanes in ((16, 4), (17, 4), (16, 5), (16, 0))]
+    assert check(BY_NAME["ROW"], cases, rows) == [True, False, False, False]
+    roots = [op("ROW", mode=RowMode.RMS, k_lo=low, k_hi=high) for low, high in ((1, 0), (0, 1), (0, 0))]
+    assert check(BY_NAME["ROW"], roots, rows) == [True, True, False]

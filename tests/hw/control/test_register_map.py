@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from amaranth.sim import SimulatorContext
 
-from hw.control.registers import READ_BEATS, WRITE_BEATS, Registers, counter_number
-from isa.capabilities import capability_words
+from hw.control.registers import Registers, beat_counters, counter_number
+from isa.capabilities import built_units, capability_words
 from isa.config import preset
 from isa.faults import Fault
 from isa.instructions import Region, Unit
@@ -174,9 +174,12 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
         Register.ERROR_PC: 0x89ABCDEF,
         Register.CYCLES_LO: 0x22222222,
         Register.CYCLES_HI: 0x11111111,
-        Register.READ_BEATS: 0x5000 + READ_BEATS,
-        Register.WRITE_BEATS: 0x5000 + WRITE_BEATS,
-        **{counter_offset(unit, counter): 0x5000 + counter_number(unit, counter) for unit in Unit for counter in Counter},
+        Register.READ_BEATS: 0x5000 + beat_counters(BASE)[0],
+        Register.WRITE_BEATS: 0x5000 + beat_counters(BASE)[1],
+        **{
+            counter_offset(unit, counter): 0x5000 + counter_number(BASE, unit, counter) if unit in built_units(BASE) else 0
+            for unit in Unit for counter in Counter
+        },
         **capability_words(BASE),
     }
 

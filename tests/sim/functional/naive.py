@@ -8,6 +8,7 @@ from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Activation, Buffer, PoolMode, Region
 from tests.hw.misc import misc_reference
+from tests.hw.rows import row_reference
 
 
 def signed(value: int, bits: int) -> int:
@@ -64,7 +65,7 @@ class NaiveMachine:
             base = bases[Region(f.region)]
             {"LOAD": self.load, "LOADP": self.loadp, "SAVE": self.save}[op.name](f, memory, base)
         else:
-            {"CONV": self.conv, "POOL": self.pool, "MISC": self.misc}[op.name](f)
+            {"CONV": self.conv, "POOL": self.pool, "MISC": self.misc, "ROW": self.row}[op.name](f)
 
     def read(self, address: int) -> list[int]:
         self.reads.add(("FEATURE_MAP", address % 2**24))
@@ -215,6 +216,12 @@ class NaiveMachine:
                         out.append(self.finish(requantise(acc, *self.record(Buffer.POOL_PARAM, p_word, lane)), f))
                     self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + v * f.o_cs, out)
         self.fm = fm_after
+
+    def row(self, f: SimpleNamespace) -> None:
+        row_reference.run(
+            vars(f), self.config.ic_p, self.read, lambda address, word: self.write(self.fm, address, word),
+            lambda word: self.parameter(Buffer.EXP, word), lambda word: self.parameter(Buffer.NORM, word),
+        )  # fmt: skip
 
     def misc(self, f: SimpleNamespace) -> None:
         table = [signed(byte, 8) for byte in self.parameter(Buffer.TABLE, f.table)] if f.act == Activation.TABLE else []

@@ -7,15 +7,16 @@ import random
 
 import numpy as np
 
+from isa.capabilities import built_buffers
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
-from isa.instructions import MISC_REDUCTIONS, WRITABLE, Activation, Buffer, MiscMode, PoolMode, Region
+from isa.instructions import MISC_REDUCTIONS, WRITABLE, Activation, Buffer, MiscMode, PoolMode, Region, RowMode
 from sim.functional.machine import FunctionalMachine
 from tests.sim.functional.naive import NaiveMachine
 
 NANO = preset("nano")
-ODD = dataclasses.replace(NANO, name="odd", ic_p=5, oc_p=3, px_p=3, fm_banks=8, fm_depth=256)
-WIDE = dataclasses.replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, fm_banks=8, fm_depth=256)
+ODD = dataclasses.replace(NANO, name="odd", ic_p=5, oc_p=3, px_p=3, fm_banks=8, fm_depth=256, build_rows=True, row_lanes=1)
+WIDE = dataclasses.replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, fm_banks=8, fm_depth=256, build_rows=True)
 CONFIGS = [NANO, ODD, WIDE]
 
 BASES = {Region.CONST: 0, Region.WORK: 0x1000, Region.INPUT: 0x2000, Region.OUTPUT: 0x3000}
@@ -175,8 +176,23 @@ def random_save(rng: random.Random, config: MachineConfig) -> Op:
     })  # fmt: skip
 
 
+def random_row(rng: random.Random, config: MachineConfig) -> Op:
+    """Rows below ``INPUT_WORDS``, with factors whose results are mostly within int8."""
+    words, n0, n1 = rng.randint(1, 6), rng.randint(1, 3), rng.randint(1, 4)
+    k = rng.randint(1, (1 << rng.randint(1, 48)) - 1)
+    return Op("ROW", {
+        "n0": n0, "n1": n1, "words": words, "last_lanes": rng.randint(1, config.ic_p), "mode": rng.choice(list(RowMode)),
+        "a_addr": rng.randrange(INPUT_WORDS - 200), "a_s0": rng.randint(0, 40), "a_s1": rng.randint(0, 20),
+        "a_cs": rng.randint(0, 3),
+        "o_addr": INPUT_WORDS, "o_s0": n1 * words, "o_s1": words, "o_cs": 1,
+        "a_zp": rng.randint(-128, 127), "shift": rng.randrange(4), "k_lo": k & 0xFFFFFFFF, "k_hi": k >> 32,
+        "p_addr": rng.randint(0, config.buffer_depth("NORM") - words),
+        **{name: value for name, value in post(rng, config, [Activation.NONE]).items() if name in ("zp", "lo", "hi")},
+    })  # fmt: skip
+
+
 def random_loadp(rng: random.Random, config: MachineConfig) -> Op:
-    buffer = rng.choice(list(Buffer))
+    buffer = rng.choice(built_buffers(config))
     count = rng.randint(1, min(6, config.buffer_depth(buffer.name)))
     dst = rng.randint(0, config.buffer_depth(buffer.name) - count)
     offset = rng.randrange(0x400) // config.axi_bytes * config.axi_bytes

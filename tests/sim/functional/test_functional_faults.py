@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from isa.capabilities import built_buffers
 from isa.codec import Op, encode
 from isa.config import MachineConfig, preset
 from isa.faults import TOKEN_MAX, Fault, MachineFault
-from isa.instructions import Buffer, MiscMode, PoolMode, Region, Unit
+from isa.instructions import MiscMode, PoolMode, Region, Unit
 from sim.functional.machine import FunctionalMachine, MemoryImageError
 from sim.rtl.limits import moves
 from tests.sim.functional.random_ops import BASES, MEMORY_BYTES, program
@@ -85,7 +86,7 @@ AT_THE_EDGE = [
     *(
         (f"LOADP {b.name}", changed(LOADP, buffer=b), {"dst": NANO.buffer_depth(b.name) - 2},
          {"dst": NANO.buffer_depth(b.name) - 1}, Fault.BUFFER_ADDRESS)
-        for b in Buffer
+        for b in built_buffers(NANO)
     ),
 ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from collections import deque
 
 import pytest
 
+from isa.capabilities import built_units
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.instructions import WRITABLE, Activation, Buffer, MiscMode, PoolMode, Region, Unit
@@ -198,7 +199,7 @@ def random_program(rng: random.Random) -> list[Op]:
         ])  # fmt: skip
         unit = unit_of(op)
         wait = frozenset(giver for giver in Unit if count[giver, unit] and rng.random() < 0.7)
-        signal = frozenset(taker for taker in Unit if rng.random() < 0.3)
+        signal = frozenset(taker for taker in built_units(NANO) if rng.random() < 0.3)
         for giver in wait:
             count[giver, unit] -= 1
         for taker in signal:

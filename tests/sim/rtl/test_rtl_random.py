@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isa.config import preset
+from isa.config import MachineConfig, preset
 from sim.random.fuzz import run_fuzz
 from tests.tools import needs
 
@@ -27,6 +28,20 @@ def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
 def test_twenty_programs(name: str, tmp_path: Path) -> None:
     report = run_fuzz(preset(name), 0, 20, directory=tmp_path)
+    assert report.ok, report.failures
+
+
+NANO_ROWS = replace(preset("nano"), name="nano_rows", build_rows=True, row_words=16)
+PHASES_ROWS = replace(
+    NANO_ROWS, name="phases_rows", ic_p=6, row_lanes=2, oc_p=4, px_p=2, conv_finish=4, pool_finish=3, misc_lanes=2, fm_banks=8,
+)  # fmt: skip
+"""ROW shares its way to the feature maps with SAVE and MISC."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [NANO_ROWS, PHASES_ROWS], ids=lambda config: config.name)
+def test_programs_with_rows(config: MachineConfig, tmp_path: Path) -> None:
+    report = run_fuzz(config, 0, 60, directory=tmp_path)
     assert report.ok, report.failures
 
 

@@ -1,0 +1,1 @@
+"""Definitions of what onnxruntime computes in float between Q and DQ, as ONNX graphs of integer operators."""

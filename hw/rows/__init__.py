@@ -1,0 +1,1 @@
+"""The ROW unit: softmax and normalisation of rows."""

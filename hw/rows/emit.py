@@ -1,0 +1,144 @@
+"""The last pass over a row: its results, word by word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hw.interfaces import BufferRead
+from hw.misc.delay import Delay
+from hw.rows import quotient, scale
+from hw.rows.layouts import PREPARED, RowWrite, fields_layout
+from hw.rows.memory import LATENCY as MEMORY
+from hw.rows.memory import RowMemory
+from hw.rows.quotient import Quotients
+from hw.rows.row_pass import RowPass
+from hw.rows.scale import Scale
+from hw.rows.total import TABLE, indices
+from isa.config import MachineConfig
+from isa.rows import T_BITS
+
+RESULT = MEMORY + 1 + TABLE + quotient.LATENCY
+"""Cycles from a slice to its results before the zero-point."""
+FINISH = 3
+"""From there to its bytes: sum, bounds."""
+LATENCY = RESULT + FINISH + 1
+"""To the word that it ends."""
+R_BITS = 12
+
+
+def norm_read(config: MachineConfig) -> BufferRead:
+    """How the records of NORM are read: those of a slice."""
+    depth_bits = (config.buffer_depth("NORM") - 1).bit_length()
+    return BufferRead(ceil_log2(config.row_parts) + depth_bits, 64 * config.row_lanes)
+
+
+class Emit(wiring.Component):
+    """Takes the numbers of a row (``prepared``) and puts out each ``word`` ``LATENCY`` cycles after its last slice began. A
+    slice in every cycle; a word begins only while there is ``room``, and nothing stands still after that.
+
+    ``begin`` starts with the first row of an instruction. ``begun`` strobes with the first slice of a word, ``over`` with the
+    last slice of a row, whose place is free then. The table is outside: ``t`` comes a cycle after its ``index``. Elements
+    beyond the row's end become ``zp``.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        lanes = config.row_lanes
+        super().__init__({
+            "begin": In(1),
+            "softmax": In(1),
+            "fields": In(fields_layout(config)),
+            "write": In(RowWrite(config)),
+            "prepared": In(stream.Signature(PREPARED)),
+            "index": Out(data.ArrayLayout(8, lanes)),
+            "t": In(data.ArrayLayout(unsigned(T_BITS), lanes)),
+            "norms": Out(norm_read(config)),
+            "room": In(1),
+            "begun": Out(1),
+            "over": Out(1),
+            "active": Out(1),
+            "whole": Out(1),
+            "word": Out(8 * config.ic_p),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        config = self.config
+        m.submodules.memory = memory = RowMemory(config)
+        m.submodules.row_pass = row_pass = RowPass(config)
+        m.submodules.quotients = quotients = Quotients(config.row_lanes)
+        m.submodules.scale = scaled = Scale(config.row_lanes)
+        wiring.connect(m, wiring.flipped(self.write), memory.write)
+        step, row = row_pass.o, self.prepared.payload
+        m.d.comb += [
+            row_pass.restart.eq(self.begin),
+            row_pass.go.eq(self.prepared.valid & ~self.begin & (self.room | ~step.begins)),
+            row_pass.words.eq(self.fields.words),
+            row_pass.last_lanes.eq(self.fields.last_lanes),
+            self.over.eq(step.valid & step.closes),
+            self.prepared.ready.eq(self.over),
+            self.begun.eq(step.valid & step.begins),
+            self.active.eq(step.valid),
+            memory.place.eq(step.place),
+        ]
+        slope, offset, most = (Delay(m, row[name], name) for name in ("slope", "offset", "most"))
+        for lane, index in enumerate(indices(m, memory.x, most(MEMORY), "index")):
+            m.d.comb += self.index[lane].eq(index)
+        m.d.sync += quotients.t.eq(self.t)
+        m.d.comb += [
+            quotients.total.eq(slope(MEMORY + 1 + TABLE)),
+            scaled.x.eq(memory.x),
+            scaled.slope.eq(slope(MEMORY)),
+            scaled.offset.eq(offset(MEMORY)),
+            scaled.record.as_value().eq(self.norms.data),
+            scaled.zp.eq(self.fields.a_zp),
+            scaled.shift.eq(self.fields.shift),
+        ]
+        self._ask_norms(m, step)
+        results = []
+        for lane in range(config.row_lanes):
+            value = Mux(self.softmax, quotients.whole[lane], scaled_later(m, scaled.whole[lane], f"whole{lane}"))
+            up = Mux(self.softmax, quotients.up[lane], scaled_later(m, scaled.up[lane], f"up{lane}"))
+            results.append((value, up))
+        self._finish(m, step, results)
+        return m
+
+    def _ask_norms(self, m: Module, step: Any) -> None:
+        """The records of a slice come with its element's product."""
+        first = Signal.like(self.fields.p_addr)
+        asks = MEMORY + scale.FACTORS - 1
+        word = Delay(m, step.place.word, "norm_word")(asks - 1)
+        part = Delay(m, step.place.part, "norm_part")(asks)
+        m.d.sync += first.eq(self.fields.p_addr + word)
+        m.d.comb += [self.norms.en.eq(1), self.norms.addr.eq(Cat(part[: ceil_log2(self.config.row_parts)], first))]
+
+    def _finish(self, m: Module, step: Any, results: list[tuple[Value, Value]]) -> None:
+        config, fields = self.config, self.fields
+        used = Delay(m, step.used, "used")(RESULT + FINISH - 1)
+        part = Delay(m, step.place.part, "part")(RESULT + FINISH)
+        size = []
+        for lane, (value, up) in enumerate(results):
+            total = Signal(signed(R_BITS), name=f"total{lane}", reset_less=True)
+            raised, bounded = (Signal(signed(R_BITS), name=f"{name}{lane}", reset_less=True) for name in ("raised", "bounded"))
+            m.d.sync += [
+                total.eq(value + fields.zp + up),
+                raised.eq(Mux(total > fields.lo, total, fields.lo)),
+                bounded.eq(Mux(used[lane], Mux(raised < fields.hi, raised, fields.hi), fields.zp)),
+            ]
+            size.append(bounded[:8])
+        width = 8 * config.row_lanes
+        for number in range(config.row_parts):
+            with m.If(part == number):
+                m.d.sync += self.word.word_select(number, width).eq(Cat(size))
+        valid, ends = (Delay(m, step[name], name)(RESULT + FINISH) for name in ("valid", "ends"))
+        m.d.sync += self.whole.eq(valid & ends)
+
+
+def scaled_later(m: Module, value: Value, name: str) -> Value:
+    """Normalised values wait for as long as quotients take."""
+    return Delay(m, value, name)(RESULT - MEMORY - scale.LATENCY)

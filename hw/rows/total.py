@@ -1,0 +1,92 @@
+"""The second pass over a row of softmax: the sum of its denominators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hw.misc.delay import Delay
+from hw.rows.layouts import TOTAL_BITS, RowWrite, fields_layout
+from hw.rows.memory import LATENCY as MEMORY
+from hw.rows.memory import RowMemory
+from hw.rows.row_pass import RowPass
+from hw.rows.tree import tree
+from isa.config import MachineConfig
+from isa.rows import E_BITS
+
+TABLE = 2
+"""Cycles from an index to its denominator: table, and a register behind it."""
+
+TOTALLED = data.StructLayout({"most": signed(8), "total": unsigned(TOTAL_BITS)})
+
+
+def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
+    """Entries of the exponential tables for a slice, one cycle later: ``x - most + 255``."""
+    found = []
+    for lane, element in enumerate(x):
+        index = Signal(8, name=f"{name}{lane}", reset_less=True)
+        m.d.sync += index.eq((element - most - 1)[:8])
+        found.append(index)
+    return found
+
+
+def latency(config: MachineConfig) -> int:
+    """Cycles from the last step of a row to its total."""
+    return MEMORY + 1 + TABLE + ceil_log2(config.row_lanes) + 1
+
+
+class Totals(wiring.Component):
+    """Of each row that is offered at ``most``, with its greatest element: it and the sum of ``E[x - most]`` at ``o``, which has
+    room. A slice in every cycle, the next row's first one in the cycle after the last; ``latency`` from there to ``o``.
+
+    The tables are outside: ``e`` comes a cycle after its ``index``. ``begin`` starts with the first row of an instruction.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        lanes = config.row_lanes
+        super().__init__({
+            "begin": In(1),
+            "fields": In(fields_layout(config)),
+            "write": In(RowWrite(config)),
+            "most": In(stream.Signature(signed(8))),
+            "index": Out(data.ArrayLayout(8, lanes)),
+            "e": In(data.ArrayLayout(unsigned(E_BITS), lanes)),
+            "valid": Out(1),
+            "o": Out(TOTALLED),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.submodules.memory = memory = RowMemory(self.config)
+        m.submodules.row_pass = row_pass = RowPass(self.config)
+        wiring.connect(m, wiring.flipped(self.write), memory.write)
+        step = row_pass.o
+        m.d.comb += [
+            row_pass.restart.eq(self.begin),
+            row_pass.go.eq(self.most.valid & ~self.begin),
+            row_pass.words.eq(self.fields.words),
+            row_pass.last_lanes.eq(self.fields.last_lanes),
+            self.most.ready.eq(step.valid & step.closes),
+            memory.place.eq(step.place),
+        ]
+        most = Delay(m, self.most.payload, "most")
+        used = Delay(m, step.used, "used")(MEMORY + 1 + TABLE - 1)
+        for lane, index in enumerate(indices(m, memory.x, most(MEMORY), "index")):
+            m.d.comb += self.index[lane].eq(index)
+        seen = []
+        for lane in range(self.config.row_lanes):
+            value = Signal(E_BITS, name=f"seen{lane}", reset_less=True)
+            m.d.sync += value.eq(Mux(used[lane], self.e[lane], 0))
+            seen.append(value)
+        total = tree(m, seen, lambda a, b: a + b, "total")
+        valid, opens, closes = (Delay(m, step[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes"))
+        with m.If(valid):
+            m.d.sync += self.o.total.eq(Mux(opens, 0, self.o.total) + total)
+        m.d.sync += self.valid.eq(valid & closes)
+        m.d.comb += self.o.most.eq(most(latency(self.config)))
+        return m

@@ -1,0 +1,65 @@
+"""What ROW costs: three passes over each row, which overlap those of its neighbours (``hw/rows/unit.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from isa.config import MachineConfig
+from isa.instructions import RowMode
+from isa.stages import (
+    FIFO,
+    READ_PORT,
+    ROW_BEGIN,
+    ROW_EMIT,
+    ROW_REDUCE,
+    ROW_ROOT,
+    ROW_TOTAL,
+    ROWS_HELD,
+)
+from sim.cycle.rivals import IDLE, Use
+
+FOLLOWED = 32
+"""Rows that are followed one by one; from there on they come at one pace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCost:
+    """``cycles`` from acceptance to ``done``, as if no other unit wanted its banks; ``active`` slices of results."""
+
+    cycles: int
+    active: int
+    use: Use = IDLE
+    """ROW comes last at every bank: nobody waits for it."""
+    wait_bank: int = 0
+
+
+def row_costs(config: MachineConfig, f: Mapping[str, npt.NDArray[np.int64]]) -> list[RowCost]:
+    """By the slices of a row, and by what lies between its passes."""
+    rows, slices = f["n0"] * f["n1"], f["words"] * config.row_parts
+    return [
+        RowCost(_cycles(config, count, size, mode == RowMode.SOFTMAX), count * size)
+        for count, size, mode in zip(rows.tolist(), slices.tolist(), f["mode"].tolist(), strict=True)
+    ]
+
+
+def _cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> int:
+    stages = (config.row_lanes - 1).bit_length()
+    taken = slices + ROW_REDUCE + stages + 1
+    """From a row's first slice to its sums."""
+    pace, prepared = (slices, slices + ROW_TOTAL + stages) if softmax else (ROW_ROOT, ROW_ROOT)
+    """From one row's sums to the next one's, and to what its results are made of."""
+    takes, sums, emits = [0] * ROWS_HELD, -pace, -slices
+    read = -slices
+    for number in range(min(rows, FOLLOWED)):
+        read = max(read + slices, takes[number % ROWS_HELD])
+        sums = max(read + taken, sums + pace)
+        emits = max(sums + prepared, emits + slices)
+        takes[number % ROWS_HELD] = emits + slices
+    period = max(slices, pace, (taken + prepared + slices) / ROWS_HELD)
+    first = ROW_BEGIN + READ_PORT
+    return first + emits + ceil(max(0, rows - FOLLOWED) * period) + slices - 1 + ROW_EMIT + FIFO + 1
