@@ -1,4 +1,4 @@
-"""The formula of sizes: ``python -m bench.size_model [--fit] [--target xcup|ecp5] [--kept zu9] [--jobs N]``.
+"""The formula of sizes: ``python -m bench.size_model [--fit] [--target FAMILY] [--kept zu9] [--jobs N]``.
 
 Synthesises machines (those of the cache cost nothing), and prints for each kind of resource how far ``isa.estimate`` is off,
 machine by machine. ``--fit`` first fits its coefficients to them and writes isa/size_coefficients.json: weights of at least
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.command import command
+from isa.chips import FAMILIES, chip_of
 from isa.config import PRESETS, MachineConfig, config_from_dict, preset
 from isa.estimate import COEFFICIENTS, coefficients, parts
 from sim.synthesis.size import size_of
@@ -38,7 +39,8 @@ def machines(target: str) -> list[MachineConfig]:
     variants = [
         config_from_dict({"base": "nano", "name": name, **changes}, origin=name) for name, changes in NANO_VARIANTS.items()
     ]
-    return [preset("nano"), *variants] if target == "ecp5" else [*PRESETS.values(), *variants]
+    meant = [config for config in PRESETS.values() if (chip := chip_of(config.chip)) and chip.family == target]
+    return [*dict.fromkeys([preset("nano"), *meant]), *variants]
 
 
 def fit(rows: Array, measured: Array) -> Array:
@@ -103,7 +105,7 @@ def _report(line: str) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = command("size_model", __doc__)
     parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--target", choices=("xcup", "ecp5"), default="xcup")
+    parser.add_argument("--target", choices=FAMILIES, default="xcup")
     parser.add_argument("--machines", nargs="*", help="names of presets and variants; default: all")
     parser.add_argument("--kept", nargs="*", default=[], help="machines whose sizes are those of the last fit")
     parser.add_argument("--jobs", type=int, default=1, help="runs of yosys at a time")

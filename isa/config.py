@@ -15,6 +15,7 @@ from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name, check_printab
 from isa.buffers import depths, word_bytes
 from isa.checks import check_lanes
 from isa.chips import chip_of, described
+from isa.presets import FIELDS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
 from isa.ways import Ways
@@ -369,29 +370,4 @@ def preset(name: str) -> MachineConfig:
     return PRESETS[name]
 
 
-_NANO = MachineConfig(
-    name="nano", ic_p=4, oc_p=4, px_p=1, conv_finish=1, pool_finish=1, pool_taps=1, misc_lanes=1,
-    fm_banks=6, fm_depth=512, weight_depth=512, param_depth=64, taps_depth=128, pool_param_depth=32, acc_depth=32,
-    tables=2, window_bytes=32, axi_data_bits=64, axi_addr_bits=32, queue_words=64, clock_mhz=60,
-    dsp_packing=False, shared_finish=True, narrow_pairs=1, acc_ram="block", queue_ram="block", chip="LFE5U-25F",
-)  # fmt: skip
-_BASE = MachineConfig(
-    name="base", ic_p=16, oc_p=16, px_p=2, conv_finish=16, pool_finish=8, pool_taps=3, misc_lanes=4,
-    fm_banks=16, fm_depth=1024, weight_depth=4096, param_depth=64, taps_depth=512, pool_param_depth=64, acc_depth=64,
-    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=300,
-    weight_ram="ultra", param_ram="block", acc_ram="block", chip="XCK26",
-)  # fmt: skip
-_ZU2 = MachineConfig(
-    name="zu2", ic_p=24, oc_p=12, px_p=2, conv_finish=12, pool_finish=8, pool_taps=2, misc_lanes=4,
-    fm_banks=12, fm_depth=1024, weight_depth=512, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=64,
-    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
-    array_clock=2, chip="XCZU2EG",
-)  # fmt: skip
-_ZU9 = MachineConfig(
-    name="zu9", ic_p=32, oc_p=16, px_p=4, conv_finish=32, pool_finish=16, pool_taps=2, misc_lanes=8,
-    fm_banks=24, fm_depth=1024, weight_depth=1024, param_depth=128, taps_depth=512, pool_param_depth=64, acc_depth=32,
-    tables=2, window_bytes=64, axi_data_bits=128, axi_addr_bits=40, queue_words=64, clock_mhz=330,
-    array_clock=2, dsp_adders=True, pool_param_ram="distributed", chip="XCZU9EG", chip_cores=2,
-)  # fmt: skip
-
-PRESETS: dict[str, MachineConfig] = {c.name: c for c in (_NANO, _BASE, _ZU2, _ZU9)}
+PRESETS: dict[str, MachineConfig] = {name: MachineConfig(name=name, **fields) for name, fields in FIELDS.items()}

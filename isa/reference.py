@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from isa import program_file
 from isa.assembler import CONFIG_SYMBOL, RAW_WORD
+from isa.bus_rules import MASTER, SLAVE
 from isa.capabilities import CAPABILITIES
 from isa.codec import Op
 from isa.config import PRESETS
@@ -57,6 +58,7 @@ def _page() -> Iterator[str]:
         yield from _instruction(row)
     yield from _text()
     yield from _registers()
+    yield from _buses()
     yield "## Faults"
     yield ""
     yield from _table(("code", "name", "meaning"), ((str(code), name, doc) for name, code, doc in documented(Fault)))
@@ -145,6 +147,15 @@ def _registers() -> Iterator[str]:
         ("offset", "bits", "capability", "meaning"),
         ((f"{c.offset:#05x}", f"{c.lsb}-{c.lsb + c.bits - 1}", f"`{c.name}`", c.doc) for c in CAPABILITIES),
     )
+
+
+def _buses() -> Iterator[str]:
+    yield "## Buses"
+    yield ""
+    for title, rules in (("The AXI4 master, `m_axi_*`", MASTER), ("The AXI4-Lite slave, `s_axil_*`", SLAVE)):
+        yield f"{title}:"
+        yield ""
+        yield from _table(("signals", "behaviour"), iter(rules))
 
 
 def _presets() -> Iterator[str]:

@@ -50,7 +50,7 @@ SAYS: dict[str, Why] = {
     "indices_constant": Why("its indices, sizes or pads are computed", _FIXED),
     "input_or_sum": Why("its operand is float", _QUANTISE),
     "joined_axis": Why("it joins along the batch"),
-    "joins_tensors": Why("a part that it joins is constant, or float"),
+    "joins_tensors": Why("a part that it joins is float", _QUANTISE),
     "kind_of_pair": Why("the machine has no such function of two tensors"),
     "layout_reachable": Why("it asks for a transposition in memory"),
     "linear_quantised_after": Why("its result is float, and not quantised next", _QUANTISE),

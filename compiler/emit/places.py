@@ -1,7 +1,7 @@
 """Final places of all maps in DRAM.
 
-What the host provides lies in INPUT and is never written; what it takes lies in OUTPUT and stays until the next run; everything
-else shares WORK with what does not live at the same time, and as far as ``Sharing`` allows with what does.
+What the host provides lies in INPUT and is never written, constants in CONST; what it takes lies in OUTPUT and stays until the
+next run; everything else shares WORK with what does not live at the same time, and as far as ``Sharing`` allows with what does.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from compiler.emit.steps import touched
 from compiler.layers.views import View
 from compiler.memory.blocks import Block
 from compiler.memory.leads import Overlaps
-from compiler.memory.lifetimes import ALIGN, Lives, Storage, lives_of
+from compiler.memory.lifetimes import ALIGN, Lives, Storage, aligned, lives_of
 from compiler.memory.overlaid import overlaid
 from compiler.memory.storage import Home, storage_of
 from compiler.planning.plan import Plan
 from compiler.planning.written_over import overlaps_of
 from compiler.schedule.document import Origin
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Cpu
+from compiler.xgraph.ops import Constant, Cpu
 from isa.instructions import Region
 
-__all__ = ["ALIGN", "APART", "Given", "Sharing", "offsets_of", "places"]
+__all__ = ["ALIGN", "APART", "Given", "Sharing", "constants", "offsets_of", "places"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ def places(
             arena = overlaid(blocks, overlaps)
             offsets, sizes[region] = [*arena.offsets], arena.total
         where |= {root: (region, offset) for root, offset in zip(storages, offsets, strict=True)}
+    for op in constants(graph):
+        where[op.output] = (Region.CONST, sizes.get(Region.CONST, 0))
+        sizes[Region.CONST] = sizes.get(Region.CONST, 0) + aligned(graph.tensors[op.output].bytes)
     views = {
         name: _final(
             home, *where[home.root], graph.tensors[home.root].flip and home.root in of_host,
@@ -82,6 +85,11 @@ def places(
         if home.root in where
     }
     return views, sizes
+
+
+def constants(graph: XGraph) -> list[Constant]:
+    """Maps that lie in CONST, from its beginning on."""
+    return [op for op in graph.ops if isinstance(op, Constant)]
 
 
 def offsets_of(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing) -> dict[str, int]:

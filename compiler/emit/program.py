@@ -8,13 +8,16 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from compiler.emit.group import emit_plan
 from compiler.emit.parameters import ConstImage, Parameters, UnpackedImage, depths
-from compiler.emit.places import APART, Sharing, places
+from compiler.emit.places import APART, Sharing, constants, places
 from compiler.instructions.native.engine import scheduled
 from compiler.instructions.pending import Pending, Space
 from compiler.instructions.tokens import with_tokens
 from compiler.layers.views import View
+from compiler.memory.lifetimes import ALIGN
 from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
 from compiler.xgraph.graph import XGraph
@@ -130,7 +133,7 @@ def forget_listings() -> None:
 def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Listing:
     """The last ones are kept, for a program that was timed is often the one that is emitted."""
     views, sizes = places(graph, steps, sharing)
-    const = UnpackedImage(config)
+    const = _image(config, graph)
     parts: list[Cpu | list[Scheduled]] = []
     cycles = 0
     for part in _parts(config, graph, steps, const, views, sizes):
@@ -146,8 +149,17 @@ def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...]
 def pending_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[Pendings]:
     """What ``machine_segments`` puts in order."""
     views, sizes = places(graph, steps, APART)
-    parts = _parts(config, graph, steps, UnpackedImage(config), views, sizes)
+    parts = _parts(config, graph, steps, _image(config, graph), views, sizes)
     return [part for part in parts if not isinstance(part, Cpu)]
+
+
+def _image(config: MachineConfig, graph: XGraph) -> UnpackedImage:
+    """CONST, which begins with the maps that ``places`` puts there."""
+    image = UnpackedImage(config)
+    maps = [op.values.tobytes() for op in constants(graph)]
+    if maps:
+        image.place(np.frombuffer(b"".join(each + bytes(-len(each) % ALIGN) for each in maps), np.uint8))
+    return image
 
 
 def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:

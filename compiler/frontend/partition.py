@@ -176,7 +176,7 @@ def _phases(ctx: Context, demand: _Demand) -> dict[str, int]:
                 if missing:
                     stack += missing
                 else:
-                    of_map[name] = max(of_map[i] for i in demand.machine[name].inputs)
+                    of_map[name] = max((of_map[i] for i in demand.machine[name].inputs), default=-1)
         return of_map[tensor]
 
     for node in ctx.model.nodes:

@@ -133,7 +133,8 @@ def _load_block(
         }  # fmt: skip
         beats = len(tile) * -(-view.width * view.channels // config.axi_bytes)
         words = len(tile) * pixels * vectors
-        yield Pending("LOAD", values, [view.access(tile, batch)], placed.access(tile, first, vectors), max(beats, words) + 8)
+        reads = [] if view.region is Region.CONST else [view.access(tile, batch)]
+        yield Pending("LOAD", values, reads, placed.access(tile, first, vectors), max(beats, words) + 8)
 
 
 def save_rows(config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int) -> Iterator[Pending]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from compiler.memory.storage import storage_of
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Constant
 
 ALIGN = 64
 """Every storage begins at a multiple of this many bytes: the bursts of DRAM, and the granules in which hazards are seen."""
@@ -62,14 +63,15 @@ class Lives:
 
 
 def lives_of(graph: XGraph, steps: Sequence[Step]) -> Lives:
-    """``steps`` need not be in an order in which they can run."""
+    """Of all but constants; ``steps`` need not be in an order in which they can run."""
     homes = storage_of(graph)
     made: dict[str, list[int]] = {}
     read: dict[str, list[int]] = {}
     for number, step in enumerate(steps):
         for table, names in ((made, step.writes), (read, step.reads)):
             for name in names:
-                table.setdefault(homes[name].root, []).append(number)
+                if not isinstance(graph.producer(homes[name].root), Constant):
+                    table.setdefault(homes[name].root, []).append(number)
     roots = dict.fromkeys([*made, *read])
     before, after = _only_host(steps, made, read, roots)
     provided = {homes[name].root for name in graph.inputs}

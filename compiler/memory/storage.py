@@ -12,10 +12,10 @@ from functools import lru_cache
 
 from compiler.layers.views import View, dense_view
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Concat, Cpu, Interleave, Op, Reshape, Slice
+from compiler.xgraph.ops import Concat, Constant, Cpu, Interleave, Op, Reshape, Slice
 from isa.instructions import Region
 
-VIEW_OPS = (Concat, Slice, Reshape, Interleave)
+VIEW_OPS = (Concat, Slice, Reshape, Interleave, Constant)
 """Operations that only say where bytes lie."""
 
 
@@ -70,7 +70,7 @@ def needs_copy(graph: XGraph) -> list[tuple[Op, int]]:
             for index, name in enumerate(op.inputs):
                 producer = graph.producer(name)
                 fixed = name in contained or name in graph.inputs or name in graph.outputs
-                if fixed or isinstance(producer, Slice | Reshape | Cpu):
+                if fixed or isinstance(producer, Slice | Reshape | Constant | Cpu):
                     found.append((op, index))
                 contained.add(name)
     for op in graph.ops:

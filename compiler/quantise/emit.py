@@ -210,10 +210,18 @@ class _Writer:
 
     def _stored(self, node: Node) -> None:
         count = len(node.inputs) if node.op_type == "Concat" else 1
-        inputs = (*(self.stored(name) for name in node.inputs[:count]), *node.inputs[count:])
+        inputs = (*(self._part(node, name) for name in node.inputs[:count]), *node.inputs[count:])
         outputs = tuple(f"{name}_quantized" for name in node.outputs)
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         self.has_stored |= {name: f"{name}_quantized" for name in node.outputs}
+
+    def _part(self, node: Node, name: str) -> str:
+        """The int8 form of what a node moves; of a constant, at the scale of the result."""
+        if name not in self.model.constants:
+            return self.stored(name)
+        p = self.params[node.output]
+        values = np.rint(self.model.constants[name] / np.float32(p.scale)) + p.zero_point
+        return self._constant(f"{node.output}/{name}_quantized", np.clip(values, -128, 127).astype(np.int8))
 
     def _between(self, node: Node) -> None:
         """Float arithmetic on what int8 can hold: every operand has passed through int8."""

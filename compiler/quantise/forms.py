@@ -130,7 +130,8 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
     if rank > 4 and node.op_type not in ARRANGED:
         return None
     if node.op_type in STORED:
-        whole = node.op_type != "Concat" or len(set(operands)) == len(node.inputs)
+        activations = sum(name not in model.constants for name in node.inputs)
+        whole = node.op_type != "Concat" or len(operands) == activations
         return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
     if node.op_type in ("AveragePool", "GlobalAveragePool"):
         return Form.FLOAT if max(node.integers("dilations", (1,))) > 1 else Form.AVERAGE
@@ -174,8 +175,8 @@ def _per_output(model: Model, node: Node) -> bool:
 def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str, str]) -> Form | None:
     constant = next((model.constants[name] for name in node.inputs if name in model.constants), None)
     if constant is not None and constant.size > 1:
-        wide = node.op_type in PAIRED and varying_dimension(constant, len(model.shape(node.output) or ())) == 1
-        return Form.FLOAT if wide else None
+        fits = model.shape(node.output) == model.shape(operands[0])
+        return Form.FLOAT if node.op_type in PAIRED and fits else None
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT
     return {"Add": Form.PAIR, "Mul": Form.PAIR, **dict.fromkeys(("Sub", "Min", "Max"), Form.FLOAT)}.get(node.op_type)

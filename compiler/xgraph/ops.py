@@ -325,6 +325,13 @@ class Reshape(Op):
     """The same bytes in another NHWC shape: costs nothing."""
 
 
+@dataclass(frozen=True, eq=False)
+class Constant(Op):
+    """A map that the program file holds: it lies in CONST, is never written, and has no inputs."""
+
+    values: Int8
+
+
 @dataclass(frozen=True)
 class Port:
     """How the host finds an ONNX tensor in a feature map: each of its dimensions runs over stretches of the map's bytes.

@@ -20,7 +20,7 @@ OPERATIONS: dict[str, type[ops.Op]] = {
     kind.__name__: kind
     for kind in (
         ops.Conv, ops.ConvTranspose, ops.Pool, ops.Eltwise, ops.Upsample, ops.Concat, ops.Slice,
-        ops.Interleave, ops.Reshape, ops.Cpu,
+        ops.Interleave, ops.Reshape, ops.Constant, ops.Cpu,
     )
 }  # fmt: skip
 """Kinds of operations by the name that a line begins with; the types of their fields say how these are read."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import (
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     Eltwise,
@@ -73,6 +74,10 @@ def _slice(op: Slice, inputs: list[Int8], shape: Shape) -> Int8:
 
 def _reshape(op: Reshape, inputs: list[Int8], shape: Shape) -> Int8:
     return inputs[0].reshape(shape)
+
+
+def _constant(op: Constant, inputs: list[Int8], shape: Shape) -> Int8:
+    return op.values
 
 
 def _interleave(op: Interleave, inputs: list[Int8], shape: Shape) -> Int8:
@@ -194,6 +199,6 @@ def _eltwise(op: Eltwise, inputs: list[Int8], shape: Shape) -> Int8:
 Computed = Callable[[Any, list[Int8], Shape], Int8]
 COMPUTED: dict[type[Op], Computed] = {
     Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
-    Slice: _slice, Reshape: _reshape, Interleave: _interleave,
+    Slice: _slice, Reshape: _reshape, Interleave: _interleave, Constant: _constant,
 }  # fmt: skip
 """For each kind of operation, the function that computes its result, in the result's shape, from its operands."""

@@ -13,6 +13,7 @@ from compiler.xgraph.ops import (
     OF_ONE,
     OVER_CHANNELS,
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     Cpu,
@@ -205,11 +206,15 @@ class Checks:
         self.equal("bytes", self.target.bytes, self.sources[0].bytes)
         self.same_quantisation(self.sources)
 
+    def _constant(self, op: Constant) -> None:
+        self.equal("inputs", len(op.inputs), 0)
+        self.array("values", op.values, np.int8, self.target.shape)
+
 
 Check = Callable[[Checks, Any], None]
 CHECKS: dict[type[Op], Check] = {
     Conv: Checks._conv, ConvTranspose: Checks._transpose, Pool: Checks._pool, Eltwise: Checks._eltwise,
     Upsample: Checks._upsample, Concat: Checks._concat, Slice: Checks._slice, Interleave: Checks._interleave,
-    Reshape: Checks._reshape,
+    Reshape: Checks._reshape, Constant: Checks._constant,
 }  # fmt: skip
 """For each kind of operation, what must be true of it, besides that it has one output."""

@@ -40,7 +40,12 @@ BOARDS = (
     Board("arty-z7-10", "XC7Z010", "xc7z010clg400-1", "digilentinc.com:arty-z7-10:*"),
 )
 DEFAULT_BOARDS = tuple(board for board in BOARDS if board.name in ("zcu102", "kv260"))
-"""Those of a package that is made for no board."""
+"""Those of a package for a chip that no board has."""
+
+
+def boards_for(config: MachineConfig) -> tuple[Board, ...]:
+    """The boards with the chip that the configuration is for, or else the usual ones."""
+    return tuple(board for board in BOARDS if board.chip == config.chip) or DEFAULT_BOARDS
 
 
 def board_named(name: str, config: MachineConfig) -> Board:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-GENERATED = ("api.md", "commands.md", "configuration.md", "conformance.md", "isa.md", "json.md", "refusals.md")
+GENERATED = ("api.md", "commands.md", "configuration.md", "conformance.md", "isa.md", "json.md", "notebooks.md", "refusals.md")
 """Pages of docs/reference that are made from the code."""
 ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|vs)\.")
 BULLET = re.compile(r"^\s*(?:[-*]|\d+\.) ")

@@ -7,6 +7,7 @@ import random
 from isa.capabilities import built_buffers
 from isa.codec import Op, broken_rule
 from isa.config import MachineConfig
+from isa.instructions import Buffer
 
 
 def random_load(chance: random.Random, config: MachineConfig) -> Op:

@@ -35,6 +35,8 @@ def test_presets_load_by_name(name: str) -> None:
     ("name", "array", "macs", "kib", "axi_bytes"),
     [
         ("nano", (4, 4, 1), 16, 24, 8),
+        ("ulx3s", (8, 8, 2), 128, 206, 8),
+        ("pynq", (16, 8, 2), 256, 412, 8),
         ("base", (16, 16, 2), 512, 1312, 16),
         ("zu2", (24, 12, 2), 576, 474, 16),
         ("zu9", (32, 16, 4), 2048, 1.33 * 1024, 16),
@@ -202,7 +204,7 @@ def test_a_toml_file_may_give_everything(tmp_path: Path) -> None:
         ("ic_p = ", "not TOML: "),
         ("\x00", "not TOML: "),
         ('base = "nano"\nlanes = 4', "unknown configuration field 'lanes'; known are name, ic_p, oc_p"),
-        ('base = "giga"', "preset 'giga': unknown; known are nano, base, zu2, zu9"),
+        ('base = "giga"', "preset 'giga': unknown; known are nano, ulx3s, pynq, base, zu2, zu9"),
         ("base = [1]", "preset [1]: unknown"),
         ('name = "x"\noc_p = 4', 'configuration field ic_p is missing; give it, or start from a preset with base = "nano"'),
         ('base = "nano"\nic_p = 0', "configuration field ic_p: 0 is outside 1..64"),
@@ -220,7 +222,7 @@ def test_a_wrong_toml_file_is_refused(text: str, message: str, tmp_path: Path) -
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"configuration 'big': neither a preset \(nano, base, zu2, zu9\) nor a .toml file"):
+    with pytest.raises(ConfigError, match=r"configuration 'big': neither a preset \(nano, .*, zu9\) nor a .toml file"):
         load_config("big")
     with pytest.raises(ConfigError, match=r"none.toml' cannot be read: No such file or directory"):
         load_config(str(tmp_path / "none.toml"))

@@ -117,7 +117,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["asm", "good.s", "-o", "."], "tilewright: . cannot be written: "),
         (
             ["asm", "good.s", "--config", "giga"],
-            "tilewright: configuration 'giga': neither a preset (nano, base, zu2, zu9) nor",
+            "tilewright: configuration 'giga': neither a preset (nano, ulx3s, pynq, base, zu2, zu9) nor",
         ),
         (["asm", "good.s", "--config", "none.toml"], "tilewright: configuration file 'none.toml' cannot be read: No such file"),
         (["asm"], "tilewright asm: Missing argument 'SOURCE'. See tilewright asm --help"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hw.delivery.boards import BOARDS, DEFAULT_BOARDS, board_named, too_small
+from hw.delivery.boards import BOARDS, board_named, boards_for, too_small
 from hw.delivery.package import TOOLS
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -22,7 +22,7 @@ NAMES = ", ".join(board.name for board in BOARDS)
 @click.command()
 @config_option()
 @click.option("--for", "tool", type=click.Choice(TOOLS), required=True, help="Who is to take it.")
-@click.option("--board", metavar="NAME", help=f"Of vivado: {NAMES}.  [default: both zcu102 and kv260]")
+@click.option("--board", metavar="NAME", help=f"Of vivado: {NAMES}.  [default: those with the chip]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the files.")
 @json_option()
 def command(config: MachineConfig, tool: str, board: str | None, output: Path, as_json: bool) -> None:
@@ -45,7 +45,7 @@ def command(config: MachineConfig, tool: str, board: str | None, output: Path, a
 
     if board is not None and tool != "vivado":
         raise TilewrightError(f"--board {board}: packages for {tool} are for any board; leave it out, or give --for vivado")
-    boards = DEFAULT_BOARDS if board is None else (board_named(board, config),)
+    boards = boards_for(config) if board is None else (board_named(board, config),)
     check_output(output / CONFIG_FILE)
     beyond = list(too_small(config, boards)) if tool == "vivado" else [beyond_chip(config)]
     beyond = [sentence for sentence in (*beyond, beyond_memory(config)) if sentence]

@@ -27,7 +27,7 @@ def constant_slope(slopes: Array | None) -> bool:
 
 @constrains("Add", "Sub", "Mul", "Min", "Max", "PRelu", "QLinearAdd", "QLinearMul")
 def broadcast_fits() -> bool:
-    """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all."""
+    """The shapes are the same, or one operand has one value per channel, one per pixel, or one in all, or is a constant."""
     return False
 
 

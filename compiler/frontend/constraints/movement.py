@@ -29,7 +29,7 @@ def forward(step: int) -> bool:
 
 @constrains("Concat", "QLinearConcat")
 def joins_tensors(parts: int) -> bool:
-    """All parts are quantised tensors, none is a constant."""
+    """All parts are quantised, constants to int8 or uint8 with one scale."""
     return parts > 0
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from compiler.frontend.constraints import elementwise, general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import linear, pairs
+from compiler.frontend.importer.constants import dequantised_constant, fixed
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
+from compiler.frontend.importer.values import Affine, Fixed, Joined, Linear, Mapped, Mean, Pair, Params, Unary, Value
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 
@@ -102,8 +103,7 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
         require(general.quantised_after)
     assert isinstance(value, Mapped)
     require(elementwise.kind_of_pair, node.op_type)
-    operand, _ = _constant_operand(ctx, node.inputs[place], value)
-    return pairs.pair(ctx, node.op_type, *((value, operand) if place else (operand, value)))
+    return pairs.with_constant(ctx, node.op_type, value, _constant_operand(ctx, node.inputs[place]), first=place == 0)
 
 
 def _by_channel(ctx: Context, node: Node, value: Value | None) -> Pair:
@@ -111,19 +111,15 @@ def _by_channel(ctx: Context, node: Node, value: Value | None) -> Pair:
     if not isinstance(value, Mapped):
         require(general.quantised_after)
     assert isinstance(value, Mapped)
-    operand, slopes = _constant_operand(ctx, node.inputs[1], value)
-    return replace(pairs.pair(ctx, node.op_type, value, operand), slopes=slopes)
+    slopes = _constant_operand(ctx, node.inputs[1])
+    return replace(pairs.with_constant(ctx, node.op_type, value, slopes), slopes=slopes.values)
 
 
-def _constant_operand(ctx: Context, name: str, value: Mapped) -> tuple[Mapped, Array]:
-    """A quantised constant as a map that goes with another one, and its values."""
-    maker = ctx.producers.get(name)
-    stored = ctx.constant(maker.inputs[0]) if maker is not None else None
-    require(elementwise.constant_quantised, stored)
-    assert maker is not None
-    assert stored is not None
-    params = ctx.params(maker.inputs[1], maker.input(2), ctx.model.elem(maker.inputs[0]))
-    return pairs.constant_map(ctx, stored, params, value), stored
+def _constant_operand(ctx: Context, name: str) -> Fixed:
+    found = dequantised_constant(ctx, name)
+    require(elementwise.constant_quantised, found)
+    assert found is not None
+    return found
 
 
 def varying_dimension(constant: Array, rank: int) -> int | None:
@@ -153,8 +149,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
             return
         place = 0 if isinstance(b, Mapped) else 3
         given = ctx.params(node.inputs[place + 1], node.input(place + 2), ctx.model.elem(node.inputs[place]))
-        operand = pairs.constant_map(ctx, values, given, mapped)
-        value = pairs.pair(ctx, kind, *((operand, mapped) if place == 0 else (mapped, operand)), fused=True)
+        value = pairs.with_constant(ctx, kind, mapped, fixed(values, given), first=place == 0, fused=True)
     ctx.values[node.output] = pairs.finished(ctx, value, params, node.output, node.name)
 
 

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.frontend.constraints import general, movement
 from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer import kernels
-from compiler.frontend.importer.context import Context, rule
+from compiler.frontend.importer.constants import alone, dequantised_constant, fixed
+from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Joined, Mapped, Mean, Params
+from compiler.frontend.importer.values import Fixed, Joined, Mapped, Mean, Params
 from compiler.frontend.importer.views import MOST_ONES, arranged, joined, reshaped, selected, sliced
 from compiler.frontend.model import MICROSOFT, Array, Node
 from compiler.xgraph.ops import Finish
@@ -179,42 +181,61 @@ def split(ctx: Context, node: Node) -> None:
 
 @rule("Concat")
 def concat(ctx: Context, node: Node) -> None:
-    parts = [ctx.value(name) for name in node.inputs]
-    mapped = [part for part in parts if isinstance(part, Mapped)]
-    require(movement.joins_tensors, len(parts) if len(mapped) == len(parts) else 0)
+    maps = [value for value in map(ctx.value, node.inputs) if isinstance(value, Mapped)]
+    parts = [part for name in node.inputs if maps and (part := _part(ctx, name, maps[0])) is not None]
+    require(movement.joins_tensors, len(parts) if len(parts) == len(node.inputs) else 0)
     axis, shape = node.integer("axis", 1), ctx.shape(node.output)
-    if all(part.params == mapped[0].params for part in mapped):
-        ctx.values[node.output] = join(ctx, mapped, axis, shape)
+    if all(part.params == parts[0].params for part in parts):
+        ctx.values[node.output] = join(ctx, parts, axis, shape)
     else:
-        ctx.values[node.output] = Joined(tuple(mapped), axis, shape)
+        ctx.values[node.output] = Joined(tuple(parts), axis, shape)
+
+
+def _part(ctx: Context, name: str, other: Mapped) -> Mapped | Fixed | None:
+    """What is joined; a constant of eight bits means what the others mean."""
+    value, stored = ctx.value(name), ctx.constant(name)
+    if isinstance(value, Mapped):
+        return value
+    if stored is not None and ctx.model.elem(name) in EIGHT_BITS:
+        return fixed(stored, other.params)
+    return dequantised_constant(ctx, name)
 
 
 def requantised_join(ctx: Context, value: Joined, params: Params, name: str, label: str) -> Mapped:
     """Each part by its own table, then one after another."""
-    parts = []
+    parts: list[Mapped | Fixed] = []
     for index, part in enumerate(value.parts):
         table = kernels.as_table(kernels.requantised(part.params, params, value.lo, value.hi))
-        parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/part{index}"), f"{label}/part{index}"))
+        parts.append(_by_table(ctx, part, table, params, f"{name}/part{index}", f"{label}/part{index}"))
     return join(ctx, parts, value.axis, value.shape)
+
+
+def _by_table(
+    ctx: Context, part: Mapped | Fixed, table: NDArray[np.int8], params: Params, name: str, label: str
+) -> Mapped | Fixed:
+    if isinstance(part, Fixed):
+        return Fixed(table[part.values.view(np.uint8)], params)
+    return applied(ctx, part, table, params, ctx.fresh(name), label)
 
 
 @rule("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(ctx: Context, node: Node) -> None:
     elem = ctx.model.elem(node.output)
     params = ctx.params(node.inputs[0], node.inputs[1], elem)
-    parts = []
+    parts: list[Mapped | Fixed] = []
     for index in range(2, len(node.inputs), 3):
         name, scale, zero = node.inputs[index : index + 3]
-        part = replace(ctx.mapped(name), params=ctx.params(scale, zero, elem))
+        stored, given = ctx.constant(name), ctx.params(scale, zero, elem)
+        part = replace(ctx.mapped(name), params=given) if stored is None else fixed(stored, given)
         single = Node(node.name, node.op_type, (*node.inputs[:2], name, scale, zero), node.outputs, {"axis": 0}, node.domain)
-        table = function_of(ctx, single)
+        table = function_of(ctx, single) if stored is None else kernels.as_table(kernels.requantised(given, params))
         label = f"{node.name}/requantise{index // 3}"
-        parts.append(applied(ctx, part, table, params, ctx.fresh(f"{name}/requantised{index // 3}"), label))
-    require(movement.joins_tensors, len(parts))
+        parts.append(_by_table(ctx, part, table, params, f"{name}/requantised{index // 3}", label))
+    require(movement.joins_tensors, sum(isinstance(part, Mapped) for part in parts))
     ctx.values[node.output] = join(ctx, parts, node.integer("axis", 1), ctx.shape(node.output))
 
 
-def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...]) -> Mapped:
+def join(ctx: Context, parts: Sequence[Mapped | Fixed], axis: int, shape: tuple[int, ...]) -> Mapped:
     """One after another along an ONNX dimension."""
     rank = len(shape)
     require(general.at_most_four_dimensions, shape)
@@ -224,15 +245,20 @@ def join(ctx: Context, parts: Sequence[Mapped], axis: int, shape: tuple[int, ...
     return joined(ctx, parts, map_shape(letters, shape), plain(letters, shape), axis="NHWC".index(letter))
 
 
-def _together(ctx: Context, parts: Sequence[Mapped], rank: int) -> tuple[str, list[Mapped]]:
+def _together(ctx: Context, parts: Sequence[Mapped | Fixed], rank: int) -> tuple[str, list[Mapped]]:
     """The parts in one layout that all of them can be brought to."""
-    candidates = [letters for letters in (_common_letters(ctx, parts), letters_for(rank), last_letters_for(rank)) if letters]
+    maps = [part for part in parts if isinstance(part, Mapped)]
+    candidates = [letters for letters in (_common_letters(ctx, maps), letters_for(rank), last_letters_for(rank)) if letters]
     for letters in candidates[:-1]:
         try:
-            return letters, [arranged(ctx, part, letters) for part in parts]
+            return letters, [_placed(ctx, part, letters) for part in parts]
         except Unsupported:
             continue
-    return candidates[-1], [arranged(ctx, part, candidates[-1]) for part in parts]
+    return candidates[-1], [_placed(ctx, part, candidates[-1]) for part in parts]
+
+
+def _placed(ctx: Context, part: Mapped | Fixed, letters: str) -> Mapped:
+    return arranged(ctx, part, letters) if isinstance(part, Mapped) else alone(ctx, part, letters, ctx.current)
 
 
 def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:

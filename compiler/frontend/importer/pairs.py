@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from compiler.frontend.constraints import elementwise, general
 from compiler.frontend.constraints.base import Unsupported, require
-from compiler.frontend.importer import kernels
+from compiler.frontend.importer import constants, kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
-from compiler.frontend.importer.layout import axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.requantise import best_slopes, exact_factors, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
-from compiler.frontend.importer.values import Mapped, Pair, Params
-from compiler.frontend.importer.views import ONE, arranged, sliced
-from compiler.frontend.model import Array
+from compiler.frontend.importer.values import Fixed, Mapped, Pair, Params
+from compiler.frontend.importer.views import ONE, arranged
 from compiler.xgraph.ops import Conv, Eltwise, EltwiseKind, Finish, Requantisation, Window
 from compiler.xgraph.reference import execute_op
 
@@ -85,37 +84,10 @@ def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> M
     return ctx.add(op, plain(letters, [shape[letter] for letter in letters]), value.params)
 
 
-def _letters_of(ctx: Context, value: Mapped) -> str:
-    """Channels last where they are, as behind a dense layer; else second."""
-    last, second = last_letters_for(len(value.shape)), letters_for(len(value.shape))
-    if last is None or second is None:
-        require(general.at_most_four_dimensions, value.shape)
-    assert last is not None
-    assert second is not None
-    channels = ctx.map_shape(value)[3]
-    return last if channels > 1 and value.layout.dims[-1] == axis("C", channels) else second
-
-
-def constant_map(ctx: Context, values: Array, params: Params, like: Mapped) -> Mapped:
-    """One constant per channel as a map: a depthwise convolution of zeros on one pixel of another map."""
-    letters = _letters_of(ctx, like)
-    like = arranged(ctx, like, letters)
-    n, h, w, c = ctx.map_shape(like)
-    if values.ndim > len(letters):
-        require(elementwise.broadcast_fits)
-    sizes = dict(zip(letters, np.broadcast_shapes(values.shape, (1,) * len(letters)), strict=True))
-    if any(size not in (1, c if letter == "C" else 1) for letter, size in sizes.items()):
-        require(elementwise.broadcast_fits)
-    signed = (values ^ 0x80).view(np.int8) if values.dtype == np.uint8 else values
-    pixel = (n, 1, 1, c)
-    shape = [{"N": n, "C": c}.get(letter, 1) for letter in letters]
-    if (h, w) != (1, 1):
-        like = sliced(ctx, like, (0, 0, 0), (1, 1), pixel, plain(letters, shape))
-    bias = np.ascontiguousarray(np.broadcast_to(signed.reshape(-1), c)).astype(np.int32)
-    unit = Requantisation(bias, np.full(c, ONE, np.uint32), np.full(c, 23, np.uint8))
-    name = ctx.tensor(ctx.fresh(f"{like.tensor}/constant"), pixel, params)
-    op = Conv(name, (like.tensor,), (name,), Window((1, 1)), np.zeros((c, 1, 1, 1), np.int8), unit, Finish(), groups=c)
-    return ctx.add(op, plain(letters, shape), params)
+def with_constant(ctx: Context, kind: str, value: Mapped, constant: Fixed, *, first: bool = False, fused: bool = False) -> Pair:
+    """A map and a constant, which is ONNX's first operand, or its second."""
+    operand = constants.beside(ctx, constant, value)
+    return Pair(kind, value, operand, swapped=first, single=_single(constant.values.shape, value.shape), fused=fused)
 
 
 def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:

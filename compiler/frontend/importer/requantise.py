@@ -85,7 +85,7 @@ def best_slopes(source: Params, slope: Params, target: Params, slopes: Array) ->
     _, coarse = factors(steep, flat)
     x = _stored() - source.zero_point
     real = np.float32(source.scale) * x.astype(np.float32)
-    whole = np.unique(slopes).astype(np.int64) - slope.stored
+    whole = np.unique(slopes).astype(np.int64) - slope.zero_point
     slanted = real[x < 0, None] * (np.float32(slope.scale) * whole.astype(np.float32))
     sides = ((x[x < 0, None] * whole, slanted, steep), (x[x >= 0], real[x >= 0], flat))
     found = []

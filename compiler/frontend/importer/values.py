@@ -45,6 +45,14 @@ class Mapped:
 
 
 @dataclass(frozen=True, eq=False)
+class Fixed:
+    """A quantised constant, as int8."""
+
+    values: NDArray[np.int8]
+    params: Params
+
+
+@dataclass(frozen=True, eq=False)
 class Linear:
     """Sums of products (convolutions, dense layers) that await their quantisation.
 
@@ -136,7 +144,7 @@ class Mean:
 class Joined:
     """Tensors of several quantisations one after another along an ONNX dimension: each gets that of the whole."""
 
-    parts: tuple[Mapped, ...]
+    parts: tuple[Mapped | Fixed, ...]
     axis: int
     shape: tuple[int, ...]
     lo: float = -np.inf

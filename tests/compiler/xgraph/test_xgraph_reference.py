@@ -12,6 +12,7 @@ import pytest
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import (
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     Eltwise,
@@ -208,6 +209,7 @@ MOVED: list[tuple[Op, list[np.ndarray], Shape, Callable[[int, int, int, int], in
     (Concat("op", ("x", "y"), ("z",), 3), [X, Y], (2, 5, 7, 8), lambda n, y, x, c: (X if c < 4 else Y)[n, y, x, c % 4]),
     (Slice("op", ("x",), ("y",), (1, 2, 1), (2, 3)), [X], (2, 2, 2, 2), lambda n, y, x, c: X[n, 1 + 2 * y, 2 + 3 * x, 1 + c]),
     (Reshape("op", ("x",), ("y",)), [X], (2, 1, 1, 140), lambda n, y, x, c: X[n].reshape(-1)[c]),
+    (Constant("op", (), ("y",), X), [], X.shape, lambda n, y, x, c: X[n, y, x, c]),
     (Interleave("op", ("x", "y", "y", "x", "x", "y"), ("z",), (2, 3)), [X, Y, Y, X, X, Y], (2, 10, 21, 4),
      lambda n, y, x, c: (X, Y, Y, X, X, Y)[y % 2 * 3 + x % 3][n, y // 2, x // 3, c]),
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from compiler.xgraph.graph import GraphError, XGraph
 from compiler.xgraph.ops import (
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     Cpu,
@@ -85,6 +86,7 @@ OPERATIONS: st.SearchStrategy[Op] = st.one_of(
     st.builds(Interleave, *HEAD, PAIR),
     st.builds(Slice, *HEAD, st.tuples(SMALL, SMALL, SMALL), PAIR),
     st.builds(Reshape, *HEAD),
+    st.builds(Constant, *HEAD, SEEDS.map(weights)),
     st.builds(
         Cpu,
         *HEAD,

@@ -11,6 +11,7 @@ import pytest
 from compiler.xgraph.graph import GraphError, XGraph
 from compiler.xgraph.ops import (
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     Eltwise,
@@ -57,6 +58,7 @@ SOUND: list[tuple[Op, tuple[int, int, int, int]]] = [
     (Slice("op", ("x",), ("y",), (1, 0, 2), (2, 1)), (1, 3, 6, 2)),
     (Interleave("op", ("x",) * 4, ("y",), (2, 2)), (1, 12, 12, 4)),
     (Reshape("op", ("x",), ("y",)), (1, 1, 1, 144)),
+    (Constant("op", (), ("y",), np.ones(X, np.int8)), X),
 ]
 
 
@@ -114,6 +116,9 @@ def test_views_keep_the_quantisation(op: Op, shape: tuple[int, int, int, int]) -
         (Concat("op", ("x",), ("y",), 0), X, "axis is 0, 1 to 3 is expected"),
         (Concat("op", ("x",), ("y",), 4), X, "axis is 4"),
         (Interleave("op", ("x", "x"), ("y",), (2, 2)), (1, 12, 12, 4), "inputs is 2, 4 is expected"),
+        (Constant("op", ("x",), ("y",), np.ones(X, np.int8)), X, "inputs is 1, 0 is expected"),
+        (Constant("op", (), ("y",), np.ones(X, np.int16)), X, "type of values is int16, int8 is expected"),
+        (Constant("op", (), ("y",), np.ones(X, np.int8)), (1, 6, 6, 5), r"shape of values is \(1, 6, 6, 4\)"),
     ],
 )
 def test_broken_operations_are_named(op: Op, shape: tuple[int, int, int, int], message: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from hw.delivery.boards import BOARDS, DEFAULT_BOARDS, Board, board_named, too_small
+from hw.delivery.boards import BOARDS, DEFAULT_BOARDS, Board, board_named, boards_for, too_small
 from hw.delivery.files import Arranged, arranged
 from hw.delivery.ipxact import COMPONENT_FILE, NAMESPACE, buses, component
 from hw.delivery.litex import LITEX_FILE, litex_module
@@ -201,6 +201,12 @@ def test_a_board_of_another_chip_or_tool_is_refused(tmp_path: Path, capsys: pyte
     assert main(["package", "--for", "litex", "--board", "kv260", "--config", "base", "-o", str(folder)]) == 2
     assert "--board kv260: packages for litex are for any board" in capsys.readouterr().err
     assert not folder.exists()
+
+
+def test_a_package_for_no_board_is_for_those_with_the_chip() -> None:
+    assert [board.name for board in boards_for(preset("pynq"))] == ["pynq-z2", "arty-z7-20"]
+    assert [board.name for board in boards_for(preset("base"))] == ["kv260"]
+    assert boards_for(NANO) == DEFAULT_BOARDS
 
 
 def test_an_array_of_seven_series_has_no_dsp48e2() -> None:
