@@ -26,7 +26,7 @@ def square(x: Value) -> Value:
 
 def latency(config: MachineConfig) -> int:
     """Cycles from a row's last slice to ``done``."""
-    return 3 + ceil_log2(config.row_lanes)
+    return 3 + int(ceil_log2(config.row_lanes))
 
 
 class Reduce(wiring.Component):

@@ -36,7 +36,7 @@ def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
 
 def latency(config: MachineConfig) -> int:
     """Cycles from the last step of a row to its total."""
-    return MEMORY + 1 + TABLE + ceil_log2(config.row_lanes) + 1
+    return MEMORY + 1 + TABLE + int(ceil_log2(config.row_lanes)) + 1
 
 
 class Totals(wiring.Component):
