@@ -141,8 +141,8 @@ def test_a_wrong_length_is_refused(wrong: int) -> None:
 
 
 def test_tokens_of_a_unit_that_is_not_built_are_refused() -> None:
-    every: tuple[dict[str, Any], ...] = ({"wait": {Unit.ROW}}, {"signal": {Unit.MISC}})
-    for tokens in every:
+    cases: tuple[dict[str, Any], ...] = ({"wait": {Unit.ROW}}, {"signal": {Unit.MISC}})
+    for tokens in cases:
         o = op("SAVE", **tokens)
         small = replace(NANO, build_misc=False)
         assert dispatch(assemble(small, op("SAVE"), o), small).fault == (Fault.ILLEGAL_FIELD, pcs(op("SAVE"))[1])
