@@ -12,6 +12,7 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, SimTimeoutError, Timer, with_timeout
 
+from isa.instructions import Unit
 from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from sim.rtl.machine import read_dump
 from sim.rtl.script import read_result
@@ -146,7 +147,7 @@ async def drives_registers(dut: Any) -> None:
             assert await registers.value(Register.PROGRAM_WORDS) == pattern
             assert await registers.write(Register.PROGRAM_WORDS, 0xAABBCCDD, 0b0101, data_first=data_first) == 0
             assert await registers.value(Register.PROGRAM_WORDS) == (pattern & 0xFF00FF00) | 0x00BB00DD
-        for offset in (0x038, 0x07C, 0x090, 0x0FC, counter_offset(5, Counter.BUSY), 0xFFC):
+        for offset in (0x038, 0x07C, 0x090, 0x0FC, counter_offset(len(Unit), Counter.BUSY), 0xFFC):
             assert (await registers.read(offset))[1] == SLVERR, f"read of the unmapped register {offset:#x}"
             assert await registers.write(offset, 1) == SLVERR, f"write of the unmapped register {offset:#x}"
         assert await registers.write(Register.ID, 0) == 0
