@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from isa.bounds import ConfigError
-from isa.chips import CHIPS, Chip, described
+from isa.chips import CHIPS, Chip, chip_of, described
 from isa.config import PRESETS, MachineConfig
-from isa.estimate import Estimate, estimate
+from isa.estimate import Estimate, coefficients, estimate
 
 ARRAYS = (
     (4, 4, 1), (8, 4, 1), (8, 8, 1), (8, 8, 2), (16, 8, 2), (16, 16, 1), (16, 16, 2), (24, 12, 2), (32, 16, 2), (32, 16, 4),
@@ -50,6 +50,9 @@ def _candidates(chip: Chip) -> Iterator[MachineConfig]:
     """Presets, and each preset with other arrays: lanes that finish results grow with the array."""
     text = chip.name if chip.name in CHIPS else described({"name": chip.name, "family": chip.family, **chip.capacity})
     for preset in PRESETS.values():
+        own = chip_of(preset.chip)
+        if own is not None and own.family not in coefficients():  # the formula has not seen its like
+            continue
         if "ultra" in (preset.weight_ram, preset.fm_ram) and "URAM" not in chip.capacity:
             continue
         for ic_p, oc_p, px_p in ARRAYS:

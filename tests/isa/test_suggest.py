@@ -36,6 +36,12 @@ def test_without_ultra_ram_no_machine_asks_for_it() -> None:
     assert all("ultra" not in (one.config.weight_ram, one.config.fm_ram) for one in suggestions(CHIPS["XCZU9EG"], 0.2))
 
 
+def test_no_machine_is_like_a_preset_that_the_formula_has_not_seen() -> None:
+    names = [one.config.name for one in suggestions(CHIPS["XCZU9EG"], 0.2)]
+    assert any(name.startswith("ulx3s_") for name in names)
+    assert not any(name.startswith("pynq_") for name in names)
+
+
 def test_a_chip_that_is_too_small_is_told_the_smallest_machine() -> None:
     with pytest.raises(ConfigError, match=r"leaves 50% of its 24,288 LUT free, the smallest \(nano_4x4x1\) takes"):
         suggestions(CHIPS["LFE5U-25F"], 0.5)

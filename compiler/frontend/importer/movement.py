@@ -251,14 +251,16 @@ def _together(ctx: Context, parts: Sequence[Mapped | Fixed], rank: int) -> tuple
     candidates = [letters for letters in (_common_letters(ctx, maps), letters_for(rank), last_letters_for(rank)) if letters]
     for letters in candidates[:-1]:
         try:
-            return letters, [_placed(ctx, part, letters) for part in parts]
+            return letters, _placed(ctx, parts, letters)
         except Unsupported:
             continue
-    return candidates[-1], [_placed(ctx, part, candidates[-1]) for part in parts]
+    return candidates[-1], _placed(ctx, parts, candidates[-1])
 
 
-def _placed(ctx: Context, part: Mapped | Fixed, letters: str) -> Mapped:
-    return arranged(ctx, part, letters) if isinstance(part, Mapped) else alone(ctx, part, letters, ctx.current)
+def _placed(ctx: Context, parts: Sequence[Mapped | Fixed], letters: str) -> list[Mapped]:
+    """Constants last: they lie as the letters ask, which may be too much for the others."""
+    maps = iter([arranged(ctx, part, letters) for part in parts if isinstance(part, Mapped)])
+    return [next(maps) if isinstance(part, Mapped) else alone(ctx, part, letters, ctx.current) for part in parts]
 
 
 def _common_letters(ctx: Context, parts: Sequence[Mapped]) -> str | None:

@@ -61,10 +61,10 @@ def test_class_tokens_and_positions_are_on_the_machine(scheme: str, added: bool,
     check_exact(found)
 
 
-@pytest.mark.parametrize("name", ["nano", "base"])
-def test_programs_hold_constants_beside_parameters(name: str) -> None:
+@pytest.mark.parametrize(("name", "objective"), [("nano", "cycles"), ("nano", "memory"), ("base", "cycles")])
+def test_programs_hold_constants_beside_parameters(name: str, objective: str) -> None:
     found = imported(tokens())
-    program, feeds = compile_graph(found, preset(name)).program, feeds_of(found, 3)
+    program, feeds = compile_graph(found, preset(name), objective=objective).program, feeds_of(found, 3)
     results, expected = Run(program, FunctionalEngine(program.config))(feeds), run(found.oracle, feeds)
     assert (results["y"] == expected["y"]).all()
     values = next(op.values for op in found.graph.ops if isinstance(op, Constant))
