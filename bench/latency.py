@@ -2,8 +2,8 @@
 ``python -m bench.latency [--config base] [--latency 64 200 400] [--ahead 128 512] [network ...]``.
 
 Whole networks on the RTL, of which the machine asks for so many beats of a read engine at a time (``READ_AHEAD_BEATS``, 128 as
-delivered; with others the DRAM takes 64 bursts at a time, not 16). Utilisation is MACs of convolutions and dense layers over
-cycles times the MACs of the array. Rows go into docs/results/hardware.md.
+delivered; with others the DRAM takes 64 bursts at a time, not 16). A configuration is a preset or a TOML file. Utilisation
+is MACs of convolutions and dense layers over cycles times the MACs of the array. Rows go into docs/results/hardware.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import Compiled, compile_graph
 from hw.emit import emit
-from isa.config import MachineConfig, preset
+from isa.config import MachineConfig, load_config
 from isa.depths import READ_AHEAD_BEATS
 from sim.campaign.arguments import add_arguments, how_of
 from sim.rtl.machine import RtlMachine
@@ -51,7 +51,7 @@ def machine(config: MachineConfig, ahead: int) -> RtlMachine:
 
 def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
     name, config_name, strategy, ahead, latency = item
-    config = preset(config_name)
+    config = load_config(config_name)
     found = compiled(name, config, strategy)
     inputs = random_inputs(found.program)
     engine = RtlEngine(config, machine=machine(config, ahead), dram=Dram(latency))
