@@ -64,7 +64,7 @@ def test_regions_have_bases_of_their_own() -> None:
 
 @pytest.mark.parametrize("buffer", Buffer)
 def test_loadp_fills_words_column_by_column(buffer: Buffer) -> None:
-    config = small(5, 64, oc_p=3)
+    config = small(5, 64, oc_p=3, build_rows=True, row_lanes=5, row_words=2)
     memory = noise()
     op = Op("LOADP", {"offset": 16, "buffer": buffer, "dst": config.buffer_depth(buffer.name) - 2, "count": 2, "region": 1})
     bench = MoveBench(config, Unit.LOAD, AxiMemory(config, memory, latency=4)).run([op])
