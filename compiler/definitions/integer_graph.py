@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -22,11 +24,12 @@ class IntegerGraph:
         self._constants.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
         return name
 
-    def __call__(self, operator: str, *inputs: str | int, **attributes: int) -> str:
+    def __call__(self, operator: str, *inputs: str | int, **attributes: Any) -> str:
         """A node; numbers among its inputs become constants."""
         names = [self.constant(value) if isinstance(value, int) else value for value in inputs]
-        self._nodes.append(helper.make_node(operator, names, [f"v{len(self._nodes)}"], **attributes))
-        return self._nodes[-1].output[0]
+        result = f"v{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, names, [result], **attributes))
+        return result
 
     def over_row(self, operator: str, value: str) -> str:
         """A reduction of the last axis, which is kept."""
