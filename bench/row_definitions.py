@@ -82,7 +82,7 @@ def counted(
     for x in rows:
         ours = np.clip(integers(x.astype(np.int64)) - 128, -128, 127)
         apart = np.abs(session.run(None, {"x": x})[0].astype(np.int64) - ours)
-        total, differ, most = total + apart.size, differ + np.count_nonzero(apart), max(most, int(apart.max()))
+        total, differ, most = total + apart.size, differ + int(np.count_nonzero(apart)), max(most, int(apart.max()))
     return total, differ, most
 
 
