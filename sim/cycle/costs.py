@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
@@ -247,7 +247,7 @@ def _save(
     return MoveCost(beats, cycles, words, words, Use(touched, 0), walk, wait)
 
 
-COSTS = {
+COSTS: dict[str, Callable[[MachineConfig, Fields], Sequence[Cost]]] = {
     "LOAD": load_costs, "LOADP": loadp_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs, "MISC": misc_costs,
     "ROW": row_costs,
 }  # fmt: skip
