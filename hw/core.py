@@ -130,7 +130,7 @@ class Core(wiring.Component):
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
         is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both, SAVE and ROW
         read fewest words, so they share a way."""
-        reads: dict[str, Any] = {}
+        reads: dict[str, list[Any]] = {}
         for unit, part in parts.items():
             lanes = _lanes(part, "fm_read")
             reads |= {"misc_a": lanes[:1], "misc_b": lanes[1:]} if unit is Unit.MISC else {unit.name.lower(): lanes}

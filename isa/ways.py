@@ -32,7 +32,7 @@ class Ways:
         moved = Fraction(config.axi_bytes, config.ic_p)
         """Words that LOAD or SAVE moves in a cycle, at a beat in each."""
         misc = Fraction(1, config.misc_parts)
-        row = Fraction(config.build_rows, config.row_parts)
+        row = Fraction(1, config.row_parts) if config.build_rows else Fraction(0)
         conv = Fraction(config.conv_ports * config.words_per_chunk, max(config.conv_parts, config.words_per_chunk))
         return cls(
             shared=shared,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from compiler.definitions.graph import IntegerGraph
+from compiler.definitions.integer_graph import IntegerGraph
 from isa.rows import (
     B_SHIFT,
     D_BITS,

@@ -7,7 +7,6 @@ from typing import Any
 from amaranth import Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
 from hw.misc.delay import Delay
@@ -26,7 +25,7 @@ def square(x: Value) -> Value:
 
 def latency(config: MachineConfig) -> int:
     """Cycles from a row's last slice to ``done``."""
-    return 3 + int(ceil_log2(config.row_lanes))
+    return 3 + (config.row_lanes - 1).bit_length()
 
 
 class Reduce(wiring.Component):

@@ -7,7 +7,6 @@ from typing import Any
 from amaranth import Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 from hw.misc.delay import Delay
 from hw.rows.layouts import TOTAL_BITS, RowWrite, fields_layout
@@ -36,7 +35,7 @@ def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
 
 def latency(config: MachineConfig) -> int:
     """Cycles from the last step of a row to its total."""
-    return MEMORY + 1 + TABLE + int(ceil_log2(config.row_lanes)) + 1
+    return MEMORY + 1 + TABLE + (config.row_lanes - 1).bit_length() + 1
 
 
 class Totals(wiring.Component):

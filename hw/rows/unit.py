@@ -41,7 +41,7 @@ class RowUnit(wiring.Component):
     Reads and writes wait for their banks; behind the row buffer nothing stands still, for a word begins only when there is room
     for its result. A row is read whole before its first word is written. ``active``: a slice of results begins.
 
-    At four lanes about 4 000 LUTs and 16 DSPs.
+    Bound by its adders, at four lanes: quotients 2 200 LUTs, factors 1 000 and 16 DSPs, the reciprocal root 500, all else 800.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -32,3 +32,9 @@ def test_a_machine_of_one_phase_shares_no_way_but_that_of_slow_writers() -> None
 def test_reads_are_serial_where_save_and_both_operands_ask_for_a_word_in_a_cycle(config: MachineConfig, serial: bool) -> None:
     assert config.ways.shared
     assert config.ways.serial_reads == serial
+
+
+def test_machines_without_rows_may_be_narrower_than_row_lanes() -> None:
+    narrow = replace(NANO, ic_p=2)
+    assert narrow.row_lanes > narrow.ic_p
+    assert not narrow.ways.shared

@@ -78,7 +78,7 @@ def test_numbers_of_four_bits_fill_two_columns_a_beat(oc_p: int) -> None:
 
 @pytest.mark.parametrize("buffer", Buffer)
 def test_loadp_fills_words_column_by_column(buffer: Buffer) -> None:
-    config = small(5, 64, oc_p=3)
+    config = small(5, 64, oc_p=3, build_rows=True, row_lanes=5, row_words=2)
     memory = noise()
     op = Op("LOADP", {"offset": 16, "buffer": buffer, "dst": config.buffer_depth(buffer.name) - 2, "count": 2, "region": 1})
     bench = MoveBench(config, Unit.LOAD, AxiMemory(config, memory, latency=4)).run([op])

@@ -27,8 +27,9 @@ class IntegerGraph:
     def __call__(self, operator: str, *inputs: str | int, **attributes: Any) -> str:
         """A node; numbers among its inputs become constants."""
         names = [self.constant(value) if isinstance(value, int) else value for value in inputs]
-        self._nodes.append(helper.make_node(operator, names, [f"v{len(self._nodes)}"], **attributes))
-        return str(self._nodes[-1].output[0])
+        result = f"v{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, names, [result], **attributes))
+        return result
 
     def over_row(self, operator: str, value: str) -> str:
         """A reduction of the last axis, which is kept."""
