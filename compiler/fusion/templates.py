@@ -14,6 +14,8 @@ FEEDS = frozenset({"feeds"})
 """The first makes a map that the second reads."""
 SHARES = frozenset({"shares"})
 """Both read the same map."""
+MOST_BESIDE = 32
+"""Operations on its map that each operation has beside it, in the order of the graph."""
 MOST_EMBEDDINGS = 32
 """The most embeddings of a template for each operation of a graph. Side by side, a hundred convolutions of one map have
 millions."""
@@ -108,13 +110,15 @@ def labels_of(op: Op) -> frozenset[str]:
 
 
 def labelled(sets: OpSets) -> LabelledGraph:
-    """The machine operations with both kinds of edges."""
+    """The machine operations with both kinds of edges; of many operations on one map each has those to the next ones."""
     edges: dict[tuple[int, int], frozenset[str]] = {}
     for number in range(len(sets.ops)):
         for user in bits_of(sets.direct_users[number]):
             edges[number, user] = edges.get((number, user), frozenset()) | FEEDS
-        for other in bits_of(sets.shares[number]):
-            edges[number, other] = edges.get((number, other), frozenset()) | SHARES
+        for beside in islice(bits_of(sets.shares[number] >> number + 1), MOST_BESIDE):
+            other = number + 1 + beside
+            for edge in ((number, other), (other, number)):
+                edges[edge] = edges.get(edge, frozenset()) | SHARES
     return LabelledGraph([labels_of(op) for op in sets.ops], edges)
 
 
