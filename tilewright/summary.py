@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,14 +12,11 @@ from compiler.frontend.pipeline import FOR_ACCURACY
 from compiler.xgraph.ops import Conv, ConvTranspose, Cpu
 from isa.program import MachineStep
 from tilewright.causes import Cause, causes, ms_of_nodes
-from tilewright.noise import noise_of
 from tilewright.processors import Processor, processor_of
-from tilewright.profile.activity import activities, modelled
-from tilewright.profile.dataflow import dataflow
+from tilewright.profile.activity import modelled
 from tilewright.profile.network import macs_of_nodes
-from tilewright.profile.whole import CPU, MACHINE, TRANSFER, WholeTime, whole_time
-from tilewright.report.layers import LayerRow, layer_rows
-from tilewright.why import why as why_of
+from tilewright.profile.whole import WholeTime, whole_time
+from tilewright.run_table import layer_table
 
 LEFT_OUT = "groups_left_out_by_caps"
 
@@ -99,7 +94,7 @@ class Summary:
         fields = (each.name for each in dataclasses.fields(self) if each.name not in ("time", "causes"))
         plain = {name: getattr(self, name) for name in fields}
         return {
-            **plain, "seconds": dict(self.seconds), "spans": [asdict(span) for span in self.time.spans],
+            **plain, "seconds": dict(self.seconds), "spans": self.time.rows(),
             "causes": [cause_row(cause) for cause in self.causes],
         }  # fmt: skip
 
@@ -140,10 +135,10 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
     time = whole_time(program, modelled(program).steps, processor)
     macs = array_macs(compiled)
     on_cpu = sum(macs_of_nodes(program).get(name, 0) for name in compiled.imported.reasons)
-    left, whole, peak = compiled.left_out, time.ms, time.cycles * config.macs_per_cycle
+    left, peak = compiled.left_out, time.cycles * config.macs_per_cycle
     return Summary(
         configuration=config.name, configuration_hash=config.hash, array=f"{config.ic_p} x {config.oc_p} x {config.px_p}",
-        macs_per_cycle=config.macs_per_cycle, chip=config.chip, clock_mhz=config.clock_mhz,
+        macs_per_cycle=config.macs_per_cycle, chip=config.chip,
         operations_on_machine=sum(len(plan.group.layers) for plan in plans), groups=len(plans),
         groups_left_out_by_caps=str(left) if left else "",
         machine_segments=sum(isinstance(step, MachineStep) for step in program.run_order),
@@ -156,10 +151,7 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
         dram_for_feature_maps=program.work_bytes + program.input_bytes + program.output_bytes,
         inputs_and_outputs="in WORK: a run destroys its input" if compiled.sharing.host else "",
         on_chip_words_used=min(max((plan.words for plan in plans), default=0), config.fm_words),
-        cycles=time.cycles, utilisation=round(macs / peak, 4) if peak else 0.0, processor=processor.described,
-        ms_on_machine=round(time.ms_of(MACHINE) or 0.0, 6), ms_on_cpu=_rounded(time.ms_of(CPU)),
-        ms_of_transfers=_rounded(time.ms_of(TRANSFER)), ms=_rounded(whole),
-        inferences_per_second=_rounded(time.inferences_per_second), no_time=time.trouble, accuracy=accuracy,
+        utilisation=round(macs / peak, 4) if peak else 0.0, **time.figures(), accuracy=accuracy,
         seconds={name: round(value, 3) for name, value in compiled.seconds.items()},
         time=time, causes=tuple(causes(compiled, processor)),
     )  # fmt: skip
@@ -171,15 +163,10 @@ def _four_bits(compiled: Compiled) -> str:
     return f"{sum(narrow)} of {len(narrow)} layers" if any(narrow) else ""
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
 def array_macs(compiled: Compiled) -> int:
-    """Products of the model's layers on the machine; those that only the compiler added count not."""
-    macs, origins = macs_of_nodes(compiled.program), compiled.imported.origins
-    layers = (layer.op.name for plan in compiled.plans for layer in plan.group.layers)
-    return sum(macs.get(name, 0) for name in {origins.get(name, name) for name in layers})
+    """Products of the model on the machine: all but the CPU's."""
+    macs = macs_of_nodes(compiled.program)
+    return sum(macs.values()) - sum(macs.get(name, 0) for name in compiled.imported.reasons)
 
 
 def kept_in_float(compiled: Compiled, processor: Processor) -> str:
@@ -191,19 +178,12 @@ def kept_in_float(compiled: Compiled, processor: Processor) -> str:
     return f"{', '.join(names)}: " + ("no processor to run them" if ms is None else f"about {ms:.3f} ms on the CPU")
 
 
-def layers_of(compiled: Compiled) -> list[LayerRow]:
-    """By the cycle model."""
-    program = compiled.program
-    items = activities(program, modelled(program))
-    return layer_rows(items, dataflow(program.config, items), macs_of_nodes(program))
-
-
 def cause_row(cause: Cause) -> dict[str, Any]:
     """One cause for JSON."""
     return {**asdict(cause), "why": cause.why.so, "remedy": cause.why.remedy}
 
 
-def details(compiled: Compiled) -> dict[str, Any]:
+def details(compiled: Compiled, time: WholeTime) -> dict[str, Any]:
     """What ``--verbose`` adds, for scripts: ``plans`` with the search's estimates, ``layers`` with the cycle model's cycles."""
     return {
         "plans": [
@@ -214,37 +194,5 @@ def details(compiled: Compiled) -> dict[str, Any]:
         ],
         "left_out_by_caps": asdict(compiled.left_out),
         "inexact": [{"operation": name, "cases": cases} for name, cases in compiled.imported.inexact.items()],
-        "layers": layer_table(compiled),
+        "layers": layer_table(compiled, time),
     }  # fmt: skip
-
-
-def layer_table(compiled: Compiled) -> list[dict[str, Any]]:
-    """A row for each layer on the machine and each node on the CPU, with the same columns, ``COLUMNS``."""
-    program = compiled.program
-    peak, noise, macs = program.config.macs_per_cycle, noise_of(program), macs_of_nodes(program)
-    rows: list[dict[str, Any]] = [
-        {"layer": row.name, "where": row.unit.name, "group": row.group, "work_cycles": row.work,
-         "wait_cycles": row.waits.total(), "macs": row.macs, "utilisation": round(row.utilisation(peak), 4),
-         "dram_bytes_read": row.read, "dram_bytes_written": row.written, "signal_to_noise_db": noise.get(row.name)}
-        for row in layers_of(compiled)
-    ]  # fmt: skip
-    rows += [
-        {"layer": name, "where": "CPU", "macs": macs.get(name, 0), "reason": str(why_of(reason))}
-        for name, reason in compiled.imported.reasons.items()
-    ]
-    return [{column: row.get(column) for column in COLUMNS} for row in rows]
-
-
-COLUMNS = (
-    "layer", "where", "group", "work_cycles", "wait_cycles", "macs", "utilisation", "dram_bytes_read", "dram_bytes_written",
-    "signal_to_noise_db", "reason",
-)  # fmt: skip
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """With a line of column names; what is not known is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

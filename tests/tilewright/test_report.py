@@ -24,7 +24,7 @@ from tilewright.compiling import compile_model
 from tilewright.processors import PROCESSORS
 from tilewright.profile.activity import activities, modelled
 from tilewright.profile.dataflow import Resident, dataflow
-from tilewright.profile.network import macs_of_nodes
+from tilewright.profile.network import network_of
 from tilewright.profile.whole import whole_time
 from tilewright.report.layers import LayerRow, group_rows, layer_rows
 from tilewright.report.memory import COLUMNS, ROWS, occupancy, rectangles
@@ -126,7 +126,7 @@ def test_a_program_that_was_assembled_has_no_graph() -> None:
 def test_layers_have_all_bytes_and_macs(compiled: Compiled) -> None:
     program = compiled.program
     items = activities(program, modelled(program))
-    rows = layer_rows(items, dataflow(NANO, items), macs_of_nodes(program))
+    rows = layer_rows(items, dataflow(NANO, items), network_of(program))
     assert [(row.name, row.unit, row.group) for row in rows] == [("conv", Unit.CONV, 1), ("pool", Unit.POOL, 2)]
     assert sum(row.read for row in rows) == sum(item.read for item in items)
     assert sum(row.written for row in rows) == sum(item.written for item in items)

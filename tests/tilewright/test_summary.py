@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import astuple, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ from tilewright.host_speed import HostSpeed, host_speed, measured
 from tilewright.processors import PROCESSORS, Processor, processor_of
 from tilewright.profile.macs import macs_of
 from tilewright.profile.shapes import Shapes
-from tilewright.summary import as_csv, details, layer_table, summary
+from tilewright.run_table import as_csv, layer_table, run_table
+from tilewright.summary import array_macs, details, summary
 from tilewright.why import SAYS, why
 
 SPEED = HostSpeed(1e9, 1e8, 1e-6, 1e-5, 1e7)
@@ -127,14 +129,23 @@ def test_every_condition_has_its_contrary_in_words() -> None:
 
 
 def test_tables_have_every_layer_and_every_node(compiled: Compiled) -> None:
-    rows = list(csv.DictReader(io.StringIO(as_csv(layer_table(compiled)))))
+    time = summary(compiled, MINE).time
+    table = list(csv.DictReader(io.StringIO(as_csv(run_table(compiled, time)))))
+    parts, rows = ([row for row in table if bool(row["layer"]) is inner] for inner in (False, True))
+    assert [row["where"] for row in parts] == ["CPU", "transfer", "machine", "transfer", "CPU"], "in the order of the run"
+    assert sum(float(row["ms"]) for row in parts) == pytest.approx(time.ms, abs=1e-5)
+    last = ""
+    for row in table:
+        last = last if row["layer"] else row["part"]
+        assert row["part"] == last, "behind its part"
+    assert [row["part"] for row in table if row["where"] == "CONV"] == ["machine 1"]
     assert [row["layer"] for row in rows if row["where"] != "CPU"] == [
         layer.op.name for plan in compiled.plans for layer in plan.group.layers
     ]
     on_cpu = {row["layer"]: row["reason"] for row in rows if row["where"] == "CPU"}
     assert on_cpu == {name: str(why(reason)) for name, reason in compiled.imported.reasons.items()}
     assert sum(int(row["macs"]) for row in rows) == 36 * 32
-    told = details(compiled)
+    told = details(compiled, time)
     assert json.loads(json.dumps(told)) == told
     machine = [row["layer"] for row in rows if row["where"] != "CPU"]
     assert [op for plan in told["plans"] for op in plan["operations"]] == machine
@@ -146,12 +157,21 @@ def test_the_command_writes_them(compiled: Compiled, tmp_path: Path, capsys: pyt
     assert main(["compile", model, "--config", "nano", "-o", elf, "--csv", table, "--json", "-v", "--cpu", "cortex-a72"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["format"] == 1
-    told_of, expected = ([{**row, "reason": None} for row in rows] for rows in (told["layers"], layer_table(compiled)))
+    time = summary(compiled, PROCESSORS["cortex-a72"]).time
+    told_of, expected = ([{**row, "reason": None} for row in rows] for rows in (told["layers"], layer_table(compiled, time)))
     assert told_of == expected, "but for the layer that is in float here as asked, there because it came so"
     assert told["processor"].startswith("cortex-a72")
-    assert Path(table).read_text() == as_csv(told["layers"])
+    listed = list(csv.DictReader(io.StringIO(Path(table).read_text())))
+    assert [row["layer"] for row in listed if row["layer"]] == [row["layer"] for row in in_order(told)]
+    assert sum(float(row["ms"] or 0) for row in listed) == pytest.approx(told["ms"], abs=1e-5)
     assert told.keys() >= {"configuration", "chip", "clock_mhz"} | summary(compiled, MINE).as_dict().keys()
     assert [key for key in keys(told) if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
+
+
+def in_order(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Layers and nodes by the parts of the run."""
+    parts = [span["name"] for span in told["spans"]]
+    return sorted(told["layers"], key=lambda row: parts.index(row["part"]))
 
 
 def keys(value: object) -> Iterator[str]:
@@ -174,6 +194,30 @@ def test_products_of_two_activations_count() -> None:
     assert all(macs_of(node, shapes) == macs for node, macs in nodes.values())
     joined = helper.make_node("Attention", ["a", "b", "b"], ["y"], "n", q_num_heads=3, kv_num_heads=3)
     assert macs_of(joined, {"a": (2, 4, 24), "b": (2, 5, 24)}) == 2 * 3 * 4 * 5 * 16
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("op_type", ["ConvTranspose", "Conv"])
+def test_products_of_a_node_in_pieces_are_shared_among_its_layers(op_type: str) -> None:
+    """Phases of a transposed convolution; rows in turn of one that is dilated further than ``nano`` has room."""
+    size, how = (6, {"strides": [2, 2]}) if op_type == "ConvTranspose" else (96, {"dilations": [36, 1], "pads": [36, 0, 36, 0]})
+    rng = np.random.default_rng(0)
+    weights = rng.normal(0, 0.3, (3, 4, 2, 2) if op_type == "ConvTranspose" else (4, 64, 3, 1)).astype(np.float32)
+    shape = (1, 3 if op_type == "ConvTranspose" else 64, size, size)
+    nodes = [helper.make_node(op_type, ["image", "w"], ["a"], "pieces", **how), helper.make_node("Relu", ["a"], ["answer"])]
+    graph = helper.make_graph(
+        nodes, "net", [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("answer", TensorProto.FLOAT, None)], [numpy_helper.from_array(weights, "w")],
+    )  # fmt: skip
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    made = compile_model(proto, "nano", cache=False)
+    told = summary(made, MINE)
+    wanted = size * size * weights.size
+    assert (told.macs, told.macs_on_machine, array_macs(made)) == (wanted, wanted, wanted)
+    found = [row["macs"] for row in layer_table(made, told.time) if row["macs"]]
+    assert sum(found) == wanted
+    assert len(found) > 1
+    assert max(found) < 2 * min(found)
 
 
 def test_speed_is_measured_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
 @cpu_option()
-@click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: layers, and nodes on the CPU.")
+@click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: the run by parts, with layers, and nodes on the CPU.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )
@@ -83,7 +83,8 @@ def command(
     from tilewright.noise import measure_noise, noise_text, with_noise
     from tilewright.processors import processor_of
     from tilewright.report.arena import picture_of
-    from tilewright.summary import LEFT_OUT, as_csv, details, label, layer_table
+    from tilewright.run_table import as_csv, run_table
+    from tilewright.summary import LEFT_OUT, details, label
     from tilewright.summary import summary as summary_of
     from tilewright.why import why
 
@@ -117,7 +118,7 @@ def command(
         config, graph = compiled.program.config, compiled.imported.graph
         files.append((save_schedule, schedule_text(config, graph, compiled.steps, compiled.sharing).encode()))
     if table:
-        files.append((table, as_csv(layer_table(compiled)).encode()))
+        files.append((table, as_csv(run_table(compiled, summary.time)).encode()))
     if dump:
         files += [(dump / name, content) for name, content in stages.files(compiled)]
     if arena:
@@ -125,7 +126,7 @@ def command(
     write_files(files)
     if as_json:
         told = [{"layer": row.layer, "tensor": row.tensor, "decibels": _decibels(row.decibels)} for row in noise]
-        more = details(compiled) if verbose else {}
+        more = details(compiled, summary.time) if verbose else {}
         print_json({"output": str(output), **summary.as_dict(), "signal_to_noise": told, **more})
         return
     hint = "; --effort full looks at more" if strategy == "best" and effort != "full" else ""

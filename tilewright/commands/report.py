@@ -72,10 +72,10 @@ def command(
     write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         told = [
-            {"program": run.name, "source": run.timing.source, "cycles": run.timing.cycles, "ms": run.time.ms,
-             "no_time": run.time.trouble} for run in runs
+            {"program": run.name, "source": run.timing.source, **run.time.figures(), "spans": run.time.rows()} for run in runs
         ]  # fmt: skip
-        print_json({"files": [str(output / name) for name in files], "runs": told})
+        sizes = [len(text.encode()) for text in files.values()]
+        print_json({"files": [str(output / name) for name in files], "bytes": sizes, "runs": told})
     else:
         for name, text in files.items():
             say(f"{output / name}: {len(text.encode())} bytes")

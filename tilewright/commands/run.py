@@ -39,8 +39,9 @@ def command(program: Path, source: Path, engine: str, output: Path, as_json: boo
     measured = result.measured
     if as_json:
         known = measured.cycles is not None
+        outputs = [{"name": name, "type": str(value.dtype), "shape": value.shape} for name, value in result.outputs.items()]
         print_json({
-            "output": str(output), "engine": engine, "cycles": measured.cycles,
+            "output": str(output), "engine": engine, "outputs": outputs, "cycles": measured.cycles,
             "read_beats": measured.read_beats if known else None, "write_beats": measured.write_beats if known else None,
             "counters": stalls(measured) if known else None,
         })  # fmt: skip

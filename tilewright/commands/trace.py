@@ -45,8 +45,7 @@ def command(program: Path, output: Path, engine: str, source: Path | None, cpu: 
     slices = sum(event["ph"] == "X" and event["pid"] == 1 for event in document["traceEvents"])
     if as_json:
         print_json({
-            "output": str(output), "source": timing.source, "cycles": timing.cycles, "ms": time.ms, "no_time": time.trouble,
-            "instructions": slices,
+            "output": str(output), "source": timing.source, **time.figures(), "instructions": slices,
         })  # fmt: skip
     else:
         say(f"{output}: {slices} instructions, {timing.cycles} cycles ({timing.source}); end to end {time.told}")

@@ -15,7 +15,7 @@ from compiler.search.progress import Progress, unheard
 from compiler.search.reasons import Reason, reasons
 from tilewright.explain.picture import partition_picture
 from tilewright.explain.source import Partitioned
-from tilewright.profile.whole import WholeTime
+from tilewright.profile.whole import Span, WholeTime
 
 LOST = "counted alone: between its neighbours it is slower, or the strategy does not weigh it"
 """Why a runner-up that costs less was not taken."""
@@ -49,9 +49,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         whole = self.time
-        spans = [dataclasses.asdict(span) for span in whole.spans] if whole else []
-        about = {"ms": whole.ms, "no_time": whole.trouble, "processor": whole.processor.described} if whole else {}
-        times = {**about, "spans": spans}
+        times = {**whole.figures(), "spans": whole.rows()} if whole else {"spans": []}
         rows = [
             {**dataclasses.asdict(each), "saved_cycles": each.saved_cycles, "saved_bytes": each.saved_bytes}
             for each in self.groups
@@ -93,10 +91,11 @@ def explained(chosen: Partitioned, objective: str, time: WholeTime | None, progr
 
 
 def _whole(time: WholeTime) -> list[str]:
-    spans = [
-        f"  {'no time' if span.ms is None else f'{span.ms:.4f} ms':>12}  {span.kind}: {span.name}" for span in time.spans
-    ]
-    return [f"end to end {time.told}", *spans]
+    def line(span: Span) -> str:
+        what = f": {', '.join(span.operators)}" if span.operators else ""
+        return f"  {'no time' if span.ms is None else f'{span.ms:.4f} ms':>12}  {span.kind}: {span.name}{what}"
+
+    return [f"end to end {time.told}", *map(line, time.spans)]
 
 
 def _lines(number: int, reason: Reason, objective: str) -> list[str]:

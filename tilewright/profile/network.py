@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import onnx
 
+from compiler.frontend.importer.transposed import PHASES
+from compiler.passes.split_dilated import PARTS
 from isa.program import WHOLE_MODEL, HostTensor, Program
 from tilewright.profile.macs import macs_of, sized
 from tilewright.profile.parts import parsed
 from tilewright.profile.shapes import Shapes, shapes_of
 
 FLOAT_BYTES = 4
+_PIECE = re.compile(rf"(.+)(?:{PHASES}|{PARTS})\d+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +33,11 @@ class Network:
         return {node.name: node for node in self.model.graph.node}
 
     @cached_property
+    def makers(self) -> dict[str, onnx.NodeProto]:
+        """By the tensors that they make."""
+        return {output: node for node in self.model.graph.node for output in node.output}
+
+    @cached_property
     def shapes(self) -> Shapes:
         """Those that only real data tells are left out."""
         asked = (name for node in self.model.graph.node for name in (*node.input, *node.output) if name)
@@ -39,6 +48,17 @@ class Network:
         """Multiply-accumulates by node: of convolutions, dense layers, products of two activations, recurrent layers."""
         rows = (node for node in self.model.graph.node if all(name in self.shapes for name in sized(node)))
         return {node.name: count for node in rows if (count := macs_of(node, self.shapes)) is not None}
+
+    def whole_of(self, layer: str) -> str:
+        """The node that a layer computes. Pieces are called by their node, or by the map that they make together."""
+        piece = _PIECE.fullmatch(layer)
+        if layer in self.nodes or piece is None:
+            return layer
+        name = piece[1]
+        while name not in self.nodes and name in self.makers:
+            maker = self.makers[name]
+            name = maker.name if maker.name in self.macs or not maker.input else maker.input[0]
+        return name
 
     def moved(self, node: onnx.NodeProto) -> int:
         """Bytes that a node reads and writes, as floats."""

@@ -33,11 +33,8 @@ def timeline(program: Program, timing: Timing, time: WholeTime) -> dict[str, Any
         "otherData": {
             "configuration": program.config.name,
             "source": timing.source,
-            "cycles": timing.cycles,
-            "clock": f"{time.clock_mhz} MHz, not measured",
-            "processor": time.processor.described,
-            "end_to_end_ms": time.ms,
-            "no_time": time.trouble,
+            "clock": time.clock,
+            **time.figures(),
             "time": "1 us stands for 1 cycle",
         },
         "traceEvents": [
@@ -116,7 +113,7 @@ def _arrows(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iter
 
 def _counters(items: Sequence[Activity], cycles: int) -> Iterator[Event]:
     """Each value holds until the next; the last ones say that nothing moves any more."""
-    edges = buckets(cycles)
+    edges = buckets(cycles if items else 0)
     reads, writes = (rates.tolist() for rates in dram_rates(items, edges))
     busy = array_occupancy(items, edges).tolist()
     rows = zip(edges.tolist(), [*reads, 0.0], [*writes, 0.0], [*busy, 0.0], strict=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import onnx
 
@@ -88,6 +89,27 @@ class WholeTime:
             f"part {first.name} ({', '.join(first.operators)}){others} cannot run on {self.processor.name}, "
             "which has no onnxruntime; --cpu names another processor"
         )
+
+    @property
+    def macs_on_cpu(self) -> int:
+        return sum(span.macs for span in self.spans)
+
+    def figures(self) -> dict[str, Any]:
+        """The whole time as every command tells it in JSON."""
+        return {
+            "clock_mhz": self.clock_mhz, "cycles": self.cycles, "processor": self.processor.described,
+            "ms_on_machine": _rounded(self.ms_of(MACHINE)), "ms_on_cpu": _rounded(self.ms_of(CPU)),
+            "ms_of_transfers": _rounded(self.ms_of(TRANSFER)), "ms": _rounded(self.ms),
+            "inferences_per_second": _rounded(self.inferences_per_second), "no_time": self.trouble,
+        }  # fmt: skip
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The spans, for JSON."""
+        return [{**asdict(span), "ms": _rounded(span.ms), "start_ms": _rounded(span.start_ms)} for span in self.spans]
+
+    def part_of(self, cycle: int) -> str:
+        """The machine part in which a cycle that the machine counts ends."""
+        return f"machine {bisect_left(self.placement.ends, cycle) + 1}"
 
     @property
     def told(self) -> str:
@@ -193,6 +215,10 @@ def _part(step: CpuStep, graph: onnx.GraphProto, network: Network, processor: Pr
     runs = processor.onnxruntime or bool(step.conversions)
     names, operators = (node.name for node in graph.node), dict.fromkeys(node.op_type for node in graph.node)
     return Span(CPU, step.graph, 1000 * seconds if runs else None, nodes=tuple(names), operators=tuple(operators), macs=macs)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -10,7 +10,7 @@ from html import escape
 from isa.program import Program
 from tilewright.profile.activity import Timing, activities
 from tilewright.profile.dataflow import dataflow
-from tilewright.profile.network import macs_of_nodes
+from tilewright.profile.network import network_of
 from tilewright.profile.whole import CPU, MACHINE, TRANSFER, WholeTime
 from tilewright.report.layers import LayerRow, layer_rows
 from tilewright.report.page import document, section, subtitle
@@ -30,7 +30,7 @@ class Run:
     @cached_property
     def layers(self) -> dict[str, LayerRow]:
         items = activities(self.program, self.timing)
-        rows = layer_rows(items, dataflow(self.program.config, items), macs_of_nodes(self.program))
+        rows = layer_rows(items, dataflow(self.program.config, items), network_of(self.program))
         return {row.name: row for row in rows}
 
 

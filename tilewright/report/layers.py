@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from isa.instructions import Unit
 from tilewright.profile.activity import MOVES, Activity
 from tilewright.profile.dataflow import Dataflow
+from tilewright.profile.network import Network
 
 
 @dataclass
@@ -39,18 +40,32 @@ class LayerRow:
         return self.macs / (self.work * macs_per_cycle) if self.work else 0.0
 
 
-def layer_rows(items: Sequence[Activity], flow: Dataflow, macs: Mapping[str, int]) -> list[LayerRow]:
+def layer_rows(items: Sequence[Activity], flow: Dataflow, network: Network) -> list[LayerRow]:
     """In the order in which they start to compute; layers that only move data come with LOAD or SAVE as their unit."""
     members: dict[str, list[Activity]] = {}
     for item in items:
         members.setdefault(flow.layer_of[item.number], []).append(item)
-    rows = [_row(name, flow.group_of[name], found, macs.get(name, 0)) for name, found in members.items()]
+    rows = [_row(name, flow.group_of[name], found) for name, found in members.items()]
+    wholes: dict[str, list[LayerRow]] = {}
+    for row in rows:
+        wholes.setdefault(network.whole_of(row.name), []).append(row)
+    for name, pieces in wholes.items():
+        _share(network.macs.get(name, 0), pieces)
     return sorted(rows, key=lambda row: row.start)
 
 
-def _row(name: str, group: int, members: Sequence[Activity], macs: int) -> LayerRow:
+def _share(macs: int, pieces: Sequence[LayerRow]) -> None:
+    """Products of one node, by the work of its pieces."""
+    whole, work, given = sum(row.work for row in pieces) or 1, 0, 0
+    for row in pieces:
+        work += row.work
+        row.macs = macs * work // whole - given
+        given += row.macs
+
+
+def _row(name: str, group: int, members: Sequence[Activity]) -> LayerRow:
     computing = [item for item in members if item.unit not in MOVES] or list(members)
-    row = LayerRow(name, group, computing[0].unit, macs, len(members))
+    row = LayerRow(name, group, computing[0].unit, instructions=len(members))
     row.start, row.finish = min(item.start for item in computing), max(item.finish for item in computing)
     for item in computing:
         row.work += item.work

@@ -11,7 +11,7 @@ from tilewright.noise import accuracy_of, noise_of
 from tilewright.profile.activity import Activity, Timing, activities
 from tilewright.profile.arena import arena
 from tilewright.profile.dataflow import Dataflow, dataflow
-from tilewright.profile.network import macs_of_nodes
+from tilewright.profile.network import network_of
 from tilewright.profile.whole import CPU, MACHINE, Span, WholeTime
 from tilewright.report.arena import arena_map
 from tilewright.report.graph import Drawn, partitioned_graph
@@ -45,7 +45,7 @@ def document(title: str, body: str) -> str:
 def _body(program: Program, timing: Timing, time: WholeTime, title: str) -> Iterator[str]:
     items = activities(program, timing)
     flow = dataflow(program.config, items)
-    layers = layer_rows(items, flow, macs_of_nodes(program))
+    layers = layer_rows(items, flow, network_of(program))
     groups = group_rows(layers)
     names = [layer.name for layer in layers]
     anchors = {layer.name: anchor(layer) for layer in layers}

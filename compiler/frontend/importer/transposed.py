@@ -17,6 +17,9 @@ from compiler.frontend.importer.wide import Int16, Kernel, kernel_of
 from compiler.frontend.model import Node
 from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 
+PHASES = "/phase"
+"""Between the name of a map and the two digits of a convolution that makes a part of it."""
+
 Int8 = NDArray[np.int8]
 
 
@@ -132,7 +135,7 @@ def _phases(
             taps = Kernel(stored, kernel.zero_point)
             source, pads, first = _shifted(ctx, x, (top, left), stored.shape[1:3], (d_y, d_x), part)
             bias = q.bias - x.params.zero_point * taps.sums()
-            tensor = ctx.tensor(ctx.fresh(f"{name}/phase{y}{column}"), part, params)
+            tensor = ctx.tensor(ctx.fresh(f"{name}{PHASES}{y}{column}"), part, params)
             op = Conv(
                 tensor, (source,), (tensor,), Window(stored.shape[1:3], (1, 1), (d_y, d_x), pads), stored,
                 Requantisation(bias.astype(np.int32), q.mantissa, q.shift), finish, groups, x.params.zero_point,
