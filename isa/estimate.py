@@ -13,6 +13,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from isa.blocks import blocks
 from isa.chips import chip_of, memory_of
 from isa.config import MachineConfig
 from isa.latency import pool_by_turns
@@ -95,12 +96,16 @@ def coefficients() -> dict[str, Any]:
 
 
 def estimate(config: MachineConfig, family: str) -> list[Estimate]:
-    """Every kind of resource; nothing for a family that was never measured."""
+    """Every kind of resource, UltraRAMs as counted; nothing for a family that was never measured."""
     have = parts(config)
-    return [
+    chip = chip_of(config.chip)
+    ultra = sum(each.number for each in blocks(config) if each.kind == "URAM")
+    fitted_kinds = coefficients().get(family, {}).get("kinds", {})
+    found = [
         Estimate(kind, sum(weight * have[part] for part, weight in fitted["weights"].items()), fitted["error"])
-        for kind, fitted in coefficients().get(family, {}).get("kinds", {}).items()
+        for kind, fitted in fitted_kinds.items()
     ]
+    return [*found, Estimate("URAM", ultra, 0.0)] if found and ultra and chip and chip.family == family else found
 
 
 def beyond_chip(config: MachineConfig) -> str:
@@ -110,9 +115,9 @@ def beyond_chip(config: MachineConfig) -> str:
         return ""
     cores = f"{config.chip_cores} x " if config.chip_cores > 1 else ""
     lacking = [
-        f"{cores}{found.number:,.0f} {found.kind} (within {found.error:.0%}) of {chip.capacity[found.kind]:,}"
+        f"{cores}{found.number:,.0f} {found.kind} (within {found.error:.0%}) of {chip.capacity.get(found.kind, 0):,}"
         for found in estimate(config, chip.family)
-        if found.number * config.chip_cores > chip.capacity[found.kind]
+        if found.number * config.chip_cores > chip.capacity.get(found.kind, 0)
     ]
     if not lacking:
         return ""

@@ -49,7 +49,7 @@ from tilewright.progress import stage_reporter
 )
 @click.option("--save-onnx", type=click.Path(path_type=Path), help="File for the quantised model, as ONNX.")
 @cpu_option()
-@click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: the run by parts, with layers, and nodes on the CPU.")
+@click.option("--csv", "table", type=click.Path(path_type=Path), help="File for a table: the run by parts, layers and nodes.")
 @click.option(
     "--dump", type=click.Path(path_type=Path), help="Folder for what each stage makes: graphs, groups, instructions by layer."
 )

@@ -8,6 +8,7 @@ from functools import cached_property
 from html import escape
 
 from isa.program import Program
+from tilewright.noise import accuracy_of
 from tilewright.profile.activity import Timing, activities
 from tilewright.profile.dataflow import dataflow
 from tilewright.profile.network import network_of
@@ -37,7 +38,8 @@ class Run:
 def compared(before: Run, after: Run) -> str:
     """The whole document."""
     runs = (before, after)
-    body = [element("h1", escape(f"{before.name} and {after.name}"))]
+    title = f"{before.name} and {after.name}"
+    body = [element("h1", escape(title))]
     body += [element("p", f"{escape(run.name)}: {subtitle(run.program, run.timing)}", class_="soft") for run in runs]
     body.append(section("In all", _table(["", before.name, after.name, "change"], _totals(before, after))))
     body += [section(f"The whole run of {escape(run.name)}", bars(run.time), whole_note(run.time)) for run in runs]
@@ -45,7 +47,7 @@ def compared(before: Run, after: Run) -> str:
     rows = sorted((_layer(name, before, after) for name in names), key=lambda row: -abs(row[0]))
     heads = ["layer", "work before", "work after", "change", "waits before", "waits after", "DRAM B before", "DRAM B after"]
     body.append(section("Layers", _table(heads, [cells for _, cells in rows]), "In cycles; those that change most come first."))
-    return document(f"{before.name} and {after.name}", "".join(body))
+    return document(title, "".join(body))
 
 
 def _totals(before: Run, after: Run) -> list[list[str]]:
@@ -59,6 +61,8 @@ def _totals(before: Run, after: Run) -> list[list[str]]:
         ("ms on the CPU", lambda run: run.time.ms_of(CPU), ".4f"),
         ("ms of transfers", lambda run: run.time.ms_of(TRANSFER), ".4f"),
         ("cycles", lambda run: run.timing.cycles, ",.0f"),
+        ("MACs", lambda run: sum(network_of(run.program).macs.values()), ",.0f"),
+        ("MACs on the CPU", lambda run: run.time.macs_on_cpu, ",.0f"),
         ("DRAM bytes, data", moved, ",.0f"),
         ("DRAM bytes, code", lambda run: 4 * len(run.program.words), ",.0f"),
         ("layers", lambda run: len(run.layers), ",.0f"),
@@ -67,11 +71,14 @@ def _totals(before: Run, after: Run) -> list[list[str]]:
     for name, of, form in rows:
         values = of(before), of(after)
         found.append([name, *("no time" if value is None else format(value, form) for value in values), _change(*values)])
-    return found
+    accuracy = [accuracy_of(run.program) for run in (before, after)]
+    return [*found, ["accuracy", *(escape(text) or "-" for text in accuracy), ""]] if any(accuracy) else found
 
 
 def _change(before: float | None, after: float | None) -> str:
-    return f"{after / before - 1:+.1%}" if before and after is not None else ""
+    if not before or after is None:
+        return ""
+    return f"{after / before - 1:+.1%}" if after < 10 * before else f"{after / before:,.0f} times"
 
 
 def _layer(name: str, before: Run, after: Run) -> tuple[int, list[str]]:

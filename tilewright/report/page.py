@@ -21,7 +21,7 @@ from tilewright.report.noise import noise_map
 from tilewright.report.roofline import roofline
 from tilewright.report.strips import strips
 from tilewright.report.style import STYLE
-from tilewright.report.svg import count, element, hue, short, size
+from tilewright.report.svg import count, element, hue, prose, short, size
 from tilewright.report.table import anchor, layer_table
 from tilewright.report.whole import bars, bottleneck_list, bottlenecks, facts, resources, whole_note
 from tilewright.version import VERSION
@@ -51,10 +51,8 @@ def _body(program: Program, timing: Timing, time: WholeTime, title: str) -> Iter
     anchors = {layer.name: anchor(layer) for layer in layers}
     noise, accuracy = noise_of(program), accuracy_of(program)
     yield element("h1", escape(title)) + element("p", subtitle(program, timing), class_="soft")
-    yield facts(program, time, layers)
+    yield facts(program, time, layers, accuracy, noise)
     yield section("The whole run", bars(time), whole_note(time))
-    if accuracy:
-        yield section("Accuracy", element("p", escape(accuracy)))
     if found := bottlenecks(program.config, time, groups):
         yield section("Where the time goes", bottleneck_list(found, time))
     if device := resources(program.config):
@@ -92,7 +90,7 @@ def _body(program: Program, timing: Timing, time: WholeTime, title: str) -> Iter
 
 
 def section(title: str, content: str, note: str = "") -> str:
-    return element("section", element("h2", title) + content + (element("p", escape(note), class_="note") if note else ""))
+    return element("section", element("h2", title) + content + (element("p", prose(note), class_="note") if note else ""))
 
 
 def subtitle(program: Program, timing: Timing) -> str:
@@ -114,16 +112,13 @@ def _partition_note(drawn: Drawn) -> str:
 
 def _order(program: Program, time: WholeTime, groups: Sequence[GroupRow], layers: Sequence[LayerRow]) -> str:
     """Boxes in the order of execution: groups, and parts on the CPU between them."""
-    ends = time.placement.ends
-    finish = {group.number: max(layer.finish for layer in group.layers) for group in groups}
-    boxes, step = [], 0
+    part = {group.number: time.part_of(max(layer.finish for layer in group.layers)) for group in groups}
+    boxes = []
     for span in time.spans:
         if span.kind == CPU:
             boxes.append(_cpu_box(span))
         elif span.kind == MACHINE:
-            first = ends[step - 1] if step else 0
-            boxes += [_group_box(group) for group in groups if first < finish[group.number] <= ends[step]]
-            step += 1
+            boxes += [_group_box(group) for group in groups if part[group.number] == span.name]
     return element("div", "".join(boxes), class_="flow")
 
 

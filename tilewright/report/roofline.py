@@ -41,8 +41,8 @@ def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> 
     foot = max(10.0**low_x, 10.0**low_y / bandwidth)
     corners = [place(foot, foot * bandwidth), place(ridge, peak), place(10.0**high_x, peak)]
     parts.append(element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in corners), class_="roof"))
-    x, y = corners[1]
-    parts.append(element("text", f"array: {peak} MAC/cycle", x=x - 10, y=y + 4, class_="end strong"))
+    x, y = corners[2]
+    parts.append(element("text", f"array: {peak} MAC/cycle", x=x, y=y - 8, class_="end strong"))
     x, y = place(math.sqrt(foot * ridge), math.sqrt(foot * ridge) * bandwidth)
     parts.append(element("text", f"DRAM: {bandwidth} B/cycle", x=x - 8, y=y - 8, class_="end strong"))
     for intensity, speed, group in sorted(points, key=lambda point: -point[2].cycles):

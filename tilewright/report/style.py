@@ -42,5 +42,5 @@ svg a:hover .op { stroke: var(--link); stroke-width: 2; } svg a .middle { fill: 
 svg .edge { fill: none; stroke: var(--soft); stroke-width: 1.2; } svg .stays { stroke: var(--work); stroke-width: 2.6; }
 svg .whole { fill: none; stroke: #d43f3a; stroke-width: 3; }
 details { border-top: 1px solid var(--line); padding: 5px 0; } summary { cursor: pointer; }
-pre { font: 12px/1.5 ui-monospace, Consolas, monospace; overflow-x: auto; margin: 6px 0; }
+code, pre { font: 12px/1.5 ui-monospace, Consolas, monospace; } pre { overflow-x: auto; margin: 6px 0; }
 """

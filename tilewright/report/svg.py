@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -17,6 +18,11 @@ def element(tag: str, content: str = "", /, **attributes: object) -> str:
 
 def _text(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def prose(text: str) -> str:
+    """A sentence; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def titled(text: str) -> str:

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from compiler.frontend.support import support_table
 from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.estimate import estimate
 from isa.program import Program
+from tilewright.noise import noise_text
 from tilewright.profile.network import network_of
-from tilewright.profile.whole import CPU, KINDS, MACHINE, TRANSFER, WholeTime
+from tilewright.profile.whole import CPU, KINDS, MACHINE, TRANSFER, Span, WholeTime
 from tilewright.report.layers import GroupRow, LayerRow
-from tilewright.report.svg import count, element, picture, short, size, ticks, titled
+from tilewright.report.svg import count, element, picture, prose, short, size, ticks, titled
 
 _WIDTH, _LEFT, _RIGHT, _ROW, _GAP = 860, 92, 14, 26, 8
+EDGES = {
+    ("QuantizeLinear",): "--input-type int8 or uint8 takes inputs that are quantised",
+    ("DequantizeLinear",): "--output-type int8 or uint8 leaves outputs quantised",
+}
+"""Parts that only do this, at the model's edge: what does without them."""
 COLOURS = {MACHINE: "var(--work)", CPU: "#d9822b", TRANSFER: "#7a6fd0"}
 NAMES = {MACHINE: "machine", CPU: "CPU", TRANSFER: "transfers"}
 
 
-def facts(program: Program, time: WholeTime, layers: Sequence[LayerRow]) -> str:
-    """End to end first."""
+def facts(
+    program: Program, time: WholeTime, layers: Sequence[LayerRow], accuracy: str, noise: Mapping[str, float]
+) -> str:
+    """End to end first, then how right, if that was measured."""
     config, cycles = program.config, time.cycles
-    macs, moved = sum(layer.macs for layer in layers), sum(layer.read + layer.written for layer in layers)
-    every = sum(network_of(program).macs.values())
+    every, moved = sum(network_of(program).macs.values()), sum(layer.read + layer.written for layer in layers)
+    macs = every - time.macs_on_cpu
+    samples, _, right = accuracy.partition(": ")
     told = {
         "ms end to end": _ms(time.ms),
         "inferences/s": "no time" if time.inferences_per_second is None else f"{time.inferences_per_second:,.0f}",
+        **({right: samples} if accuracy else {}),
+        **({"dB, least signal to noise": noise_text(min(noise.values()))} if noise else {}),
         f"ms of the machine {time.clock}": _ms(time.ms_of(MACHINE)),
         f"ms on {time.processor.name}": _ms(time.ms_of(CPU)),
         "ms of transfers": _ms(time.ms_of(TRANSFER)),
         f"cycles, {time.source}": f"{cycles:,}",
         "utilisation": f"{macs / (cycles * config.macs_per_cycle):.1%}" if cycles else "-",
         "MACs in all": count(every),
-        "MACs on the CPU": count(max(0, every - macs)),
+        "MACs on the CPU": count(time.macs_on_cpu),
         "of DRAM, data": size(moved),
         "of DRAM, code": size(4 * len(program.words)),
         "layers": str(len(layers)),
@@ -96,7 +108,7 @@ def resources(config: MachineConfig) -> str:
             cells = [one.kind, element("div", bar, class_="bar wide"), text, f"{one.error:.0%}"]
             rows.append(element("tr", "".join(element("td", cell) for cell in cells)))
     cores = f"{config.chip_cores} cores " if config.chip_cores > 1 else ""
-    heads = ["resource", f"{cores}on {chip.name}", "", "error up to"]
+    heads = ["resource", "", f"{cores}on {chip.name}", "error up to"]
     head = element("tr", "".join(element("th", text) for text in heads))
     return element("div", element("table", element("thead", head) + element("tbody", "".join(rows))), class_="scroll")
 
@@ -117,20 +129,41 @@ def bottlenecks(config: MachineConfig, time: WholeTime, groups: Sequence[GroupRo
 
 
 def _of_host(time: WholeTime) -> Iterator[Bottleneck]:
+    """Parts that compute the same are one, and so are all transfers."""
+    alike: dict[tuple[str, ...], list[Span]] = {}
     for span in time.spans:
-        if span.kind == CPU and span.ms is not None:
-            operators = ", ".join(span.operators)
-            help_text = "compile --verbose says what keeps each node there; operators of `tilewright ops` would not be"
-            yield Bottleneck(span.ms, f"part {span.name} on {time.processor.name}: {operators}", help_text)
-        elif span.kind == TRANSFER and span.ms is not None:
-            help_text = "8-bit inputs and outputs (--input-type, --output-type), --input-layout nhwc, or fewer parts on the CPU"
-            yield Bottleneck(span.ms, f"transfer of {span.name}: {size(span.bytes)}", help_text)
+        if span.kind != MACHINE and span.ms is not None:
+            alike.setdefault(span.operators if span.kind == CPU else (), []).append(span)
+    for operators, spans in alike.items():
+        ms, names = sum(span.ms or 0.0 for span in spans), _few([span.name for span in spans])
+        if operators:
+            parts = f"part{'s' if len(spans) > 1 else ''} {names} on {time.processor.name}: {', '.join(operators)}"
+            yield Bottleneck(ms, parts, _rid_of(operators, time))
+        else:
+            remedy = "8-bit inputs and outputs (--input-type, --output-type), --input-layout nhwc, or fewer parts on the CPU"
+            yield Bottleneck(ms, f"transfers of {names}: {size(sum(span.bytes for span in spans))}", remedy)
+
+
+def _rid_of(operators: Sequence[str], time: WholeTime) -> str:
+    """What would help against parts of these."""
+    if operators in EDGES:
+        return EDGES[operators]
+    known = {row.operator for row in support_table()}
+    unknown = [each for each in operators if each not in known]
+    if unknown:
+        found = f"operators of `tilewright ops` in place of {', '.join(unknown)}, which no unit computes"
+    else:
+        found = "`compile --verbose` says which condition keeps each node there"
+    return f"{found}; fewer parts: each takes {1000 * time.processor.speed().seconds_per_part:.2g} ms to begin and end"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(short, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _of_group(config: MachineConfig, group: GroupRow) -> Bottleneck:
     ms, peak = group.cycles / config.clock_mhz / 1000, config.macs_per_cycle
-    names = ", ".join(short(layer.name) for layer in group.layers[:3]) + (" and more" if len(group.layers) > 3 else "")
-    what = f"group {group.number} ({names}), {group.cycles:,} cycles"
+    what = f"group {group.number} ({_few([layer.name for layer in group.layers])}), {group.cycles:,} cycles"
     busiest = max(group.layers, key=lambda layer: layer.work)
     moving = group.dram_bytes / config.axi_bytes
     if moving > 0.7 * group.cycles:
@@ -154,5 +187,5 @@ def bottleneck_list(found: Sequence[Bottleneck], time: WholeTime) -> str:
     for each in found:
         share = f", {each.ms / whole:.0%} of the run" if whole else ""
         head = element("b", f"{each.ms:.3g} ms{share}") + f": {escape(each.what)}."
-        rows.append(element("li", head + element("div", f"What would help: {escape(each.remedy)}.", class_="soft")))
+        rows.append(element("li", head + element("div", f"What would help: {prose(each.remedy)}.", class_="soft")))
     return element("ol", "".join(rows))

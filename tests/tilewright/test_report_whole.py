@@ -1,0 +1,127 @@
+"""The head of the report: end to end first, accuracy beside it, the device's resources, what takes most and what would help."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html import unescape
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from compiler.driver import Compiled
+from isa.config import preset
+from isa.program import Program
+from tests.tilewright.small_models import float_model, images
+from tilewright.compiling import compile_model, validated
+from tilewright.noise import measure_noise, with_noise
+from tilewright.processors import PROCESSORS
+from tilewright.profile.activity import modelled
+from tilewright.profile.whole import WholeTime, whole_time
+from tilewright.report.compared import Run, compared
+from tilewright.report.page import page
+from tilewright.report.whole import bottlenecks, resources
+
+BASE = preset("base")
+
+
+def alternating() -> ModelProto:
+    """Convolution, Softmax, convolution, Softmax."""
+    weights = np.random.default_rng(0).normal(0, 0.3, (3, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["a"], "first", pads=[1, 1, 1, 1]),
+        helper.make_node("Softmax", ["a"], ["b"], "odd", axis=1),
+        helper.make_node("Conv", ["b", "w"], ["c"], "second", pads=[1, 1, 1, 1]),
+        helper.make_node("Softmax", ["c"], ["d"], "odder", axis=1),
+        helper.make_node("Conv", ["d", "w"], ["answer"], "third", pads=[1, 1, 1, 1]),
+    ]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 6, 6)) for name in ("image", "answer")]
+    graph = helper.make_graph(nodes, "net", ports[:1], ports[1:], [numpy_helper.from_array(weights, "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    return compile_model(alternating(), "base", calibration={"image": images(8)}, strategy="naive", cache=False)
+
+
+@pytest.fixture(scope="module")
+def judged() -> Program:
+    """With what was measured on labelled inputs."""
+    found = compile_model(float_model(), "base", calibration={"image": images(8)}, strategy="naive", cache=False)
+    data = {"image": images(4, seed=1), "labels": np.arange(4)}
+    return with_noise(found, measure_noise(found, data), str(validated(found, data))).program
+
+
+def time_of(program: Program, cpu: str = "cortex-a53") -> WholeTime:
+    return whole_time(program, modelled(program).steps, PROCESSORS[cpu])
+
+
+def shown(program: Program) -> str:
+    return page(program, modelled(program), time_of(program), "small")
+
+
+def boxes(text: str) -> dict[str, str]:
+    """Facts at the head: what each is, and how much, in their order."""
+    return {unescape(name): value for value, name in re.findall(r"<div><b>([^<]*)</b><span>([^<]*)</span></div>", text)}
+
+
+def test_end_to_end_comes_first_and_is_the_sum(compiled: Compiled) -> None:
+    found = boxes(shown(compiled.program))
+    assert list(found)[:2] == ["ms end to end", "inferences/s"]
+    parts = ("ms of the machine at 300 MHz, not measured", "ms on cortex-a53", "ms of transfers")
+    assert float(found["ms end to end"]) == pytest.approx(sum(float(found[name]) for name in parts), rel=0.02)
+
+
+def test_accuracy_is_beside_speed(compiled: Compiled, judged: Program) -> None:
+    found = boxes(shown(judged))
+    assert list(found)[2].startswith("float ")
+    assert found[list(found)[2]] == "4 samples"
+    assert float(found["dB, least signal to noise"]) > 10
+    assert not [name for name in boxes(shown(compiled.program)) if "signal" in name or "right" in name]
+
+
+def test_parts_that_compute_the_same_are_one_bottleneck(compiled: Compiled) -> None:
+    time = time_of(compiled.program)
+    softmax, *others = bottlenecks(compiled.program.config, time, ())
+    assert len(others) == 2, "of many the three that take most"
+    assert softmax.what == "parts cpu1, cpu2 on cortex-a53: DequantizeLinear, Softmax, QuantizeLinear"
+    assert softmax.ms == pytest.approx(sum(span.ms or 0 for span in time.spans if "Softmax" in span.operators))
+    assert "in place of Softmax, which no unit computes" in softmax.remedy
+    assert "each takes 0.12 ms to begin and end" in softmax.remedy
+    assert {each.remedy[:13] for each in others} == {"--input-type ", "--output-type"}
+
+
+def test_transfers_are_one_bottleneck(compiled: Compiled) -> None:
+    time = time_of(compiled.program)
+    copied = replace(time, spans=tuple(span for span in time.spans if span.kind == "transfer"))
+    (found,) = bottlenecks(compiled.program.config, copied, ())
+    assert found.ms == pytest.approx(time.ms_of("transfer"))
+    assert "and 3 more" in found.what
+    assert f": {sum(span.bytes for span in copied.spans)} B" in found.what
+
+
+def test_every_resource_of_the_chip_has_a_bar() -> None:
+    rows = re.findall(r"<tr><td>(\w+)</td><td>.*?width:([\d.]+)%.*?</td><td>([\d,]+) of ([\d,]+)", resources(BASE))
+    assert [name for name, *_ in rows] == ["LUT", "FF", "DSP", "BRAM", "URAM"]
+    for _, width, used, there in rows:
+        assert float(width) == pytest.approx(100 * number(used) / number(there), abs=0.5)
+    assert rows[-1][2] == "32", "UltraRAMs are counted"
+    assert "URAM" not in resources(preset("zu2")), "its chip has none"
+    assert resources(replace(BASE, chip="", weight_ram="auto")) == ""
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_two_programs_have_their_accuracy_and_products_side_by_side(compiled: Compiled, judged: Program) -> None:
+    runs = [Run(name, each, modelled(each), time_of(each)) for name, each in (("a", compiled.program), ("b", judged))]
+    text = compared(*runs)
+    rows = {cells[0]: cells[1:] for cells in re.findall("<td>([^<]*)</td>" * 4, text)}
+    assert rows["MACs"][:2] == ("8,748", "4,860")
+    assert rows["accuracy"][0] == "-"
+    assert rows["accuracy"][1].startswith("4 samples: float ")
+    (turned,) = re.findall("<td>ms of transfers</td>" + "<td>([^<]*)</td>" * 3, compared(*runs[::-1]))
+    assert turned[2].endswith(" times") or turned[2].startswith("+")
