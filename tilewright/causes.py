@@ -32,13 +32,16 @@ class Cause:
         return why(self.reason)
 
     def __str__(self) -> str:
-        takes = "no processor to run it" if self.ms is None else f"{self.ms:.3f} ms"
         others = len(self.nodes) - 1
         more = f", with {others} more node{'s' if others > 1 else ''} because of it" if others else ""
-        products = f" and {self.macs:,} MACs" if self.macs else ""
+        takes = [] if self.ms is None else [f"{self.ms:.3f} ms"]
+        products = [f"{self.macs:,} MACs"] if self.macs else []
         count = {0: "no transfer", 1: "a transfer", 2: "two transfers"}.get(self.transfers, f"{self.transfers} transfers")
         remedy = f" What helps: {self.why.remedy}." if self.why.remedy else ""
-        return f"{self.operator} {self.nodes[0]}: {self.why.so}. Costs {takes}{products}, and {count}{more}.{remedy}"
+        nowhere = " The processor cannot run it." if self.ms is None else ""
+        *first, last = *takes, *products, count
+        costs = f"{', '.join(first)} and {last}" if first else last
+        return f"{self.operator} {self.nodes[0]}: {self.why.so}. Costs {costs}{more}.{nowhere}{remedy}"
 
 
 def causes(compiled: Compiled, processor: Processor) -> list[Cause]:

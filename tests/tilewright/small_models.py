@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
+from compiler.frontend.idle import NothingOnMachine
+from isa.program import Program
+from tilewright.compiling import compile_model, validated
+from tilewright.noise import measure_noise, with_noise
 
 INPUT_SHAPE = (1, 3, 6, 6)
 
@@ -37,6 +43,34 @@ def chain_model(count: int) -> onnx.ModelProto:
     ]
     constants = [numpy_helper.from_array(value, f"w{number}") for number, value in enumerate(weights)]
     return _model(nodes, INPUT_SHAPE, INPUT_SHAPE, constants)
+
+
+def alternating_model() -> onnx.ModelProto:
+    """Convolution, Softmax, convolution, Softmax, convolution."""
+    weights = np.random.default_rng(0).normal(0, 0.3, (3, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["a"], "first", pads=[1, 1, 1, 1]),
+        helper.make_node("Softmax", ["a"], ["b"], "odd", axis=1),
+        helper.make_node("Conv", ["b", "w"], ["c"], "second", pads=[1, 1, 1, 1]),
+        helper.make_node("Softmax", ["c"], ["d"], "odder", axis=1),
+        helper.make_node("Conv", ["d", "w"], ["answer"], "third", pads=[1, 1, 1, 1]),
+    ]
+    return _model(nodes, INPUT_SHAPE, INPUT_SHAPE, [numpy_helper.from_array(weights, "w")])
+
+
+def hosted_program() -> Program:
+    """Of a Softmax: nothing for the machine."""
+    model = _model([helper.make_node("Softmax", ["image"], ["answer"], "softmax", axis=1)], INPUT_SHAPE, INPUT_SHAPE, [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NothingOnMachine)
+        return compile_model(model, "base", calibration={"image": images(8)}, cache=False).program
+
+
+def judged_program(config: str) -> Program:
+    """Of ``float_model``, with what was measured on labelled inputs."""
+    found = compile_model(float_model(), config, calibration={"image": images(8)}, strategy="naive", cache=False)
+    data = {"image": images(4, seed=1), "labels": np.arange(4)}
+    return with_noise(found, measure_noise(found, data), str(validated(found, data))).program
 
 
 def odd_model() -> onnx.ModelProto:

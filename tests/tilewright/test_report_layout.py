@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tilewright.small_models import float_model, images
+from tests.tilewright.small_models import alternating_model, float_model, hosted_program, images, judged_program
 from tests.tools import needs, path_of
 from tilewright.compiling import compile_model
 from tilewright.processors import PROCESSORS
@@ -34,7 +34,7 @@ for (const svg of document.querySelectorAll('svg')) {
       found.push(svg.getAttribute('aria-label') + ': ' + text + ' lies on ' + other);
   });
 }
-for (const e of document.querySelectorAll('h1, h2, p, li, .facts b, .facts span, .box, td, th'))
+for (const e of document.querySelectorAll('h1, h2, p, li, .facts b, .facts span, .box, .tight, td, th'))
   if (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline') found.push(name(e) + ' does not fit');
 const told = document.createElement('pre');
 told.id = 'found';
@@ -52,18 +52,25 @@ WRONG = (
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """Of one program, whose Softmax no processor beside ``nano`` can run; and of two."""
+    """Of one program, whose Softmax no processor beside ``nano`` can run; of two; with accuracy, many parts, no machine."""
     runs = []
     for strategy in ("naive", "best"):
         program = compile_model(float_model(), "nano", calibration={"image": images(8)}, strategy=strategy).program
         timing = modelled(program)
         runs.append(Run(f"{strategy}.elf", program, timing, whole_time(program, timing.steps, PROCESSORS["cortex-a53"])))
+    made = {
+        "judged": judged_program("nano"),
+        "apart": compile_model(alternating_model(), "base", calibration={"image": images(8)}, cache=False).program,
+        "nothing": hosted_program(),
+    }
+    timed = {name: (program, modelled(program)) for name, program in made.items()}
     first = runs[0]
     stuck = whole_time(first.program, first.timing.steps, PROCESSORS["vexriscv"])
     return {
         "whole": page(first.program, first.timing, first.time, "a network with a name that is rather long"),
         "stuck": page(first.program, first.timing, stuck, "small"),
         "two": compared(*runs),
+        **{name: page(p, t, whole_time(p, t.steps, PROCESSORS["cortex-a53"]), name) for name, (p, t) in timed.items()},
     }
 
 

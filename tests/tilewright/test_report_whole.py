@@ -6,18 +6,17 @@ import re
 from dataclasses import replace
 from html import unescape
 
-import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from compiler.driver import Compiled
 from isa.config import preset
 from isa.program import Program
-from tests.tilewright.small_models import float_model, images
-from tilewright.compiling import compile_model, validated
-from tilewright.noise import measure_noise, with_noise
+from tests.tilewright.small_models import alternating_model, hosted_program, images, judged_program
+from tilewright.compiling import compile_model
+from tilewright.explain.source import of_program
 from tilewright.processors import PROCESSORS
 from tilewright.profile.activity import modelled
+from tilewright.profile.timeline import timeline
 from tilewright.profile.whole import WholeTime, whole_time
 from tilewright.report.compared import Run, compared
 from tilewright.report.page import page
@@ -26,32 +25,14 @@ from tilewright.report.whole import bottlenecks, resources
 BASE = preset("base")
 
 
-def alternating() -> ModelProto:
-    """Convolution, Softmax, convolution, Softmax."""
-    weights = np.random.default_rng(0).normal(0, 0.3, (3, 3, 3, 3)).astype(np.float32)
-    nodes = [
-        helper.make_node("Conv", ["image", "w"], ["a"], "first", pads=[1, 1, 1, 1]),
-        helper.make_node("Softmax", ["a"], ["b"], "odd", axis=1),
-        helper.make_node("Conv", ["b", "w"], ["c"], "second", pads=[1, 1, 1, 1]),
-        helper.make_node("Softmax", ["c"], ["d"], "odder", axis=1),
-        helper.make_node("Conv", ["d", "w"], ["answer"], "third", pads=[1, 1, 1, 1]),
-    ]
-    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 6, 6)) for name in ("image", "answer")]
-    graph = helper.make_graph(nodes, "net", ports[:1], ports[1:], [numpy_helper.from_array(weights, "w")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
 @pytest.fixture(scope="module")
 def compiled() -> Compiled:
-    return compile_model(alternating(), "base", calibration={"image": images(8)}, strategy="naive", cache=False)
+    return compile_model(alternating_model(), "base", calibration={"image": images(8)}, strategy="naive", cache=False)
 
 
 @pytest.fixture(scope="module")
 def judged() -> Program:
-    """With what was measured on labelled inputs."""
-    found = compile_model(float_model(), "base", calibration={"image": images(8)}, strategy="naive", cache=False)
-    data = {"image": images(4, seed=1), "labels": np.arange(4)}
-    return with_noise(found, measure_noise(found, data), str(validated(found, data))).program
+    return judged_program("base")
 
 
 def time_of(program: Program, cpu: str = "cortex-a53") -> WholeTime:
@@ -100,6 +81,19 @@ def test_transfers_are_one_bottleneck(compiled: Compiled) -> None:
     assert found.ms == pytest.approx(time.ms_of("transfer"))
     assert "and 3 more" in found.what
     assert f": {sum(span.bytes for span in copied.spans)} B" in found.what
+
+
+def test_a_program_without_a_machine_part_has_no_empty_charts() -> None:
+    """Nor does anything quantise its model again, with a warning that data are missing."""
+    program = hosted_program()
+    text = shown(program)
+    assert re.findall("<h2>(.*?)</h2>", text) == ["The whole run", "Where the time goes", "Device", "Partition"]
+    assert re.findall('aria-label="(.*?)"', text) == ["The whole run"]
+    assert (boxes(text)["utilisation"], boxes(text)["of DRAM, data"]) == ("-", "0 B")
+    events = timeline(program, modelled(program), time_of(program))["traceEvents"]
+    assert [event["name"] for event in events if event["ph"] == "X"] == ["cpu0"]
+    assert [event["ts"] for event in events if event["ph"] == "C"] == [0.0, 0.0]
+    assert not of_program(program, "program").groups
 
 
 def test_every_resource_of_the_chip_has_a_bar() -> None:

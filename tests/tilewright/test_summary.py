@@ -89,6 +89,9 @@ def test_a_processor_without_onnxruntime_quantises_and_no_more(compiled: Compile
     assert [span.ms is None for span in told.time.spans] == [False, False, False, False, True]
     assert (told.ms, told.ms_on_cpu, told.inferences_per_second) == (None, None, None)
     assert "Softmax, Conv) cannot run on vexriscv" in told.no_time
+    (odd,) = (str(cause) for cause in told.causes if cause.operator == "Softmax")
+    assert "Costs a transfer, with " in odd
+    assert "of it. The processor cannot run it. What helps: " in odd
     assert f"end to end               no time: {told.no_time}" in str(told)
     assert all(summary(compiled, PROCESSORS[name]).ms is None for name in ("cortex-m7", "vexriscv"))
 
@@ -107,7 +110,7 @@ def test_processors_have_sources_and_errors_and_are_found_by_chip() -> None:
 def test_a_cause_says_what_is_so_what_it_costs_and_what_helps(compiled: Compiled) -> None:
     found = {row.nodes[0]: row for row in causes(compiled, MINE)}
     assert str(found["odd"]).startswith("Softmax odd: no unit computes it. Costs 0.0")
-    assert "transfer" in str(found["odd"])
+    assert " ms and a transfer, with 1 more node because of it. What" in str(found["odd"])
     assert "What helps: " in str(found["odd"])
     assert any(name.endswith("DequantizeLinear") for name in found["odd"].nodes)
     assert sum(len(row.nodes) for row in found.values()) == len(compiled.imported.reasons)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from compiler.planning.plan import Plan
 from compiler.programs.fitting import fitted
 from compiler.programs.timing import program_cycles
 from compiler.quantise.choices import INEXACT, Choices
+from compiler.quantise.statistics import CalibrationWarning
 from compiler.search.cost import Evaluator
 from compiler.search.database import open_database
 from compiler.search.effort import NORMAL, Effort
@@ -59,7 +61,9 @@ def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitio
     known = {node.name for node in whole.graph.node}
     hosted = tuple(node.name for model in models.values() for node in model.graph.node if node.name in known)
     # What the compilation was asked to leave to the CPU is there; all else is on the machine.
-    imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # nothing of it is quantised again
+        imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT))
     graph = fitted(imported, program.config)[0].graph
     evaluator = Evaluator(program.config, graph, open_database(program.config), effort=effort)
     sets = evaluator.sets

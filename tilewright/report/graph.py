@@ -31,7 +31,7 @@ class Drawn:
 
 def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Mapping[str, str]) -> Drawn:
     """A picture whose layers lead to their ``anchors``."""
-    sets = _operations(program)
+    sets = _operations(program) if groups else None
     if sets is None:
         return Drawn()
     number = {op.name: n for n, op in enumerate(sets.ops)}

@@ -11,7 +11,7 @@ from tilewright.report.layers import GroupRow
 from tilewright.report.svg import count, element, hue, picture, short, titled
 
 _WIDTH, _HEIGHT = 860, 380
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 18, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 18, 52
 
 
 def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> str:
@@ -33,7 +33,7 @@ def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> 
     for power in range(low_x, high_x + 1):
         x, _ = place(10.0**power, 10.0**low_y)
         parts.append(element("line", x1=x, x2=x, y1=_TOP, y2=_HEIGHT - _BOTTOM, class_="grid"))
-        parts.append(element("text", count(10.0**power), x=x, y=_HEIGHT - _BOTTOM + 20, class_="middle"))
+        parts.append(element("text", count(10.0**power), x=x, y=_HEIGHT - _BOTTOM + 24, class_="middle"))
     for power in range(low_y, high_y + 1):
         _, y = place(10.0**low_x, 10.0**power)
         parts.append(element("line", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y, class_="grid"))
@@ -58,7 +58,7 @@ def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> 
     parts.append(element("circle", titled(about), cx=x, cy=y, r=8, class_="whole"))
     parts.append(element("text", "network", x=x, y=y + 26, class_="middle strong"))
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(element("text", escape("MAC per byte of DRAM"), x=middle, y=_HEIGHT - 8, class_="middle"))
+    parts.append(element("text", escape("MAC per byte of DRAM"), x=middle, y=_HEIGHT - 6, class_="middle"))
     turned = f"rotate(-90 14 {_HEIGHT / 2})"
     parts.append(element("text", "MAC per cycle", x=14, y=_HEIGHT / 2, class_="middle", transform=turned))
     return picture(_WIDTH, _HEIGHT, parts, "Roofline plot")

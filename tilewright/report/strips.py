@@ -11,7 +11,7 @@ from tilewright.profile.rates import Floats, array_occupancy, buckets, dram_rate
 from tilewright.profile.timeline import visible
 from tilewright.report.svg import count, element, hue, picture, ticks
 
-_WIDTH, _LEFT, _RIGHT, _STRIP, _GAP = 860, 92, 10, 30, 7
+_WIDTH, _LEFT, _RIGHT, _STRIP, _GAP = 860, 104, 20, 30, 7
 UNIT_COLOURS = {
     Unit.LOAD: "#4c8fd6", Unit.SAVE: "#7a6fd0", Unit.CONV: "#2f9e6e", Unit.POOL: "#d9822b", Unit.MISC: "#c0507f",
 }  # fmt: skip

@@ -23,7 +23,7 @@ th { color: var(--soft); font-weight: 600; } th:first-child, td:first-child, .le
 tbody tr:hover { background: color-mix(in srgb, var(--link) 8%, transparent); }
 tfoot td { font-weight: 600; border-bottom: 0; border-top: 2px solid var(--line); }
 .bar { display: flex; width: 150px; height: 12px; border-radius: 3px; overflow: hidden; background: var(--line); }
-.bar.wide { width: 320px; max-width: 100%; } .bar i { display: block; height: 100%; }
+.bar.wide { width: clamp(44px, 40vw - 160px, 320px); } .bar i { display: block; height: 100%; }
 ol { margin: 0; padding-left: 22px; } li { margin-bottom: 6px; }
 .legend { font-size: 12px; color: var(--soft); margin: 8px 0 0; }
 .legend span { display: inline-block; margin-right: 14px; } .legend i { display: inline-block; width: 10px; height: 10px;
@@ -32,6 +32,7 @@ ol { margin: 0; padding-left: 22px; } li { margin-bottom: 6px; }
 .box { border: 1px solid var(--line); border-left: 5px solid var(--soft); border-radius: 7px; padding: 6px 10px;
   font-size: 12px; max-width: 100%; } .box b { display: block; font-size: 13px; } .box.cpu { border-style: dashed; }
 svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
+@media (max-width: 640px) { svg text { font-size: 15px; } .graph svg text { font-size: 12px; } }
 svg .middle { text-anchor: middle; } svg .end { text-anchor: end; } svg .strong { fill: var(--ink); font-weight: 600; }
 svg .grid { stroke: var(--line); } svg .plot { fill: color-mix(in srgb, var(--line) 45%, transparent); }
 svg .roof { fill: none; stroke: var(--ink); stroke-width: 2; } svg .dot { fill-opacity: .8; stroke: var(--card); }

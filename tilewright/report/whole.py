@@ -17,7 +17,7 @@ from tilewright.profile.whole import CPU, KINDS, MACHINE, TRANSFER, Span, WholeT
 from tilewright.report.layers import GroupRow, LayerRow
 from tilewright.report.svg import count, element, picture, prose, short, size, ticks, titled
 
-_WIDTH, _LEFT, _RIGHT, _ROW, _GAP = 860, 92, 14, 26, 8
+_WIDTH, _LEFT, _RIGHT, _ROW, _GAP = 860, 104, 20, 26, 8
 EDGES = {
     ("QuantizeLinear",): "--input-type int8 or uint8 takes inputs that are quantised",
     ("DequantizeLinear",): "--output-type int8 or uint8 leaves outputs quantised",
@@ -110,7 +110,7 @@ def resources(config: MachineConfig) -> str:
     cores = f"{config.chip_cores} cores " if config.chip_cores > 1 else ""
     heads = ["resource", "", f"{cores}on {chip.name}", "error up to"]
     head = element("tr", "".join(element("th", text) for text in heads))
-    return element("div", element("table", element("thead", head) + element("tbody", "".join(rows))), class_="scroll")
+    return element("div", element("table", element("thead", head) + element("tbody", "".join(rows))), class_="scroll tight")
 
 
 @dataclass(frozen=True)
