@@ -45,6 +45,7 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from isa.names import nearest
 from isa.program import WHOLE_MODEL, CpuGraph, CpuStep, HostTensor, MachineStep, Program
 
 LEAST_MEMORY = "memory"
@@ -283,7 +284,8 @@ def nothing_to_weigh() -> TilewrightError:
 def check_choices(strategy: str, objective: str) -> None:
     """Refuses names that nothing goes by, before any work is done."""
     if strategy not in STRATEGIES:
-        raise TilewrightError(f"strategy {strategy!r}: unknown; known are {', '.join(STRATEGIES)}")
+        hint = nearest(strategy, STRATEGIES)
+        raise TilewrightError(f"strategy {strategy!r}: unknown{hint}; known are {', '.join(STRATEGIES)}")
     objective_of(objective)
     if objective == LEAST_MEMORY and strategy != "best":
         raise TilewrightError(f"objective {objective!r}: strategy {strategy} does not know it; expected strategy best")
@@ -291,8 +293,9 @@ def check_choices(strategy: str, objective: str) -> None:
 
 def objective_of(name: str) -> Objective:
     """What groups are planned for."""
-    if name not in (*OBJECTIVES, LEAST_MEMORY):
-        raise TilewrightError(f"objective {name!r}: unknown; known are {', '.join((*OBJECTIVES, LEAST_MEMORY))}")
+    known = (*OBJECTIVES, LEAST_MEMORY)
+    if name not in known:
+        raise TilewrightError(f"objective {name!r}: unknown{nearest(name, known)}; known are {', '.join(known)}")
     return OBJECTIVES.get(name, CYCLES)
 
 

@@ -7,7 +7,6 @@ take units (``LOAD,POOL``), fields with named values take the name or the number
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from isa.codec import Op, broken_rule, encode
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import BY_NAME, Unit
+from isa.names import nearest
 from isa.table import Field, Instruction
 
 RAW_WORD = ".word"
@@ -99,7 +99,7 @@ def _statement(tokens: list[str], place: _Place) -> Op | int:
         return _raw_word(assignments, place)
     row = BY_NAME.get(name.upper())
     if row is None:
-        raise place.error(f"instruction {name!r}: unknown{_nearest(name.upper(), BY_NAME)}; known are {', '.join(BY_NAME)}")
+        raise place.error(f"instruction {name!r}: unknown{nearest(name, BY_NAME)}; known are {', '.join(BY_NAME)}")
     values: dict[str, int] = {}
     units: dict[str, frozenset[Unit]] = {}
     for assignment in assignments:
@@ -115,7 +115,7 @@ def _statement(tokens: list[str], place: _Place) -> Op | int:
         else:
             known = (*_TOKENS, *row.fields) if row.unit is not None else tuple(row.fields)
             expected = f"its fields are {', '.join(known)}" if known else "it has none"
-            raise place.error(f"{row.name}: no field {key!r}{_nearest(key, known)}; {expected}")
+            raise place.error(f"{row.name}: no field {key!r}{nearest(key, known)}; {expected}")
     return Op(row.name, values, units.get("wait", frozenset()), units.get("signal", frozenset()))
 
 
@@ -160,8 +160,3 @@ def _number(text: str, symbols: Mapping[str, int]) -> int | None:
         return None
     digits = text.lower()
     return int(digits, 16 if "0x" in digits else 2 if "0b" in digits else 10)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f" (did you mean {found[0]}?)" if found else ""

@@ -15,6 +15,7 @@ from isa.bounds import BOUNDS, ConfigError, ceil_pow2, check_name, check_printab
 from isa.buffers import depths, word_bytes
 from isa.checks import check_lanes
 from isa.chips import chip_of, described
+from isa.names import nearest
 from isa.presets import FIELDS
 from isa.ram import RAM_FIELDS, RAM_STYLES
 from isa.version import ISA_VERSION
@@ -337,7 +338,8 @@ def _from_dict(values: dict[str, Any]) -> MachineConfig:
     known = {f.name: f.default is dataclasses.MISSING for f in dataclasses.fields(MachineConfig)}
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ConfigError(f"unknown configuration field {unknown[0]!r}; known are {', '.join(known)}")
+        hint = nearest(unknown[0], known)
+        raise ConfigError(f"unknown configuration field {unknown[0]!r}{hint}; known are {', '.join(known)}")
     if isinstance(given.get("chip"), dict):
         given["chip"] = described(given["chip"])
     start |= given
@@ -353,7 +355,8 @@ def load_config(source: str) -> MachineConfig:
         return PRESETS[source]
     path = Path(source)
     if path.suffix != ".toml":
-        raise ConfigError(f"configuration {source!r}: neither a preset ({', '.join(PRESETS)}) nor a .toml file")
+        hint = nearest(source, PRESETS)
+        raise ConfigError(f"configuration {source!r}: neither a preset ({', '.join(PRESETS)}) nor a .toml file{hint}")
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -366,7 +369,7 @@ def load_config(source: str) -> MachineConfig:
 def preset(name: str) -> MachineConfig:
     """The configuration that comes with Tilewright under that name."""
     if not isinstance(name, str) or name not in PRESETS:
-        raise ConfigError(f"preset {name!r}: unknown; known are {', '.join(PRESETS)}")
+        raise ConfigError(f"preset {name!r}: unknown{nearest(str(name), PRESETS)}; known are {', '.join(PRESETS)}")
     return PRESETS[name]
 
 

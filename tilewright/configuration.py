@@ -11,7 +11,7 @@ from isa.chips import FAMILIES, chip_of
 from isa.config import PRESETS, MachineConfig, config_from_dict, load_config
 from isa.errors import TilewrightError
 from isa.estimate import Estimate, estimate
-from tilewright.names import nearest
+from isa.names import nearest
 
 DEFAULT_FAMILY = "xcup"
 

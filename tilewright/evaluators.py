@@ -16,6 +16,7 @@ from compiler.xgraph.graph import XGraph
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.instructions import Region
+from isa.names import nearest
 from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
 
 EVALUATORS = ("analytic", "cycle", "rtl")
@@ -26,7 +27,7 @@ PAGE = 4096
 def measure_of(name: str, config: MachineConfig) -> Measure | None:
     """None: nothing is measured."""
     if name not in EVALUATORS:
-        raise TilewrightError(f"evaluator {name!r}: unknown; known are {', '.join(EVALUATORS)}")
+        raise TilewrightError(f"evaluator {name!r}: unknown{nearest(name, EVALUATORS)}; known are {', '.join(EVALUATORS)}")
     if name == "analytic":
         return None
     return on_cycle_model(config) if name == "cycle" else on_rtl(config)

@@ -1,18 +1,10 @@
-"""Names that people get nearly right."""
+"""A group of commands that suggests the nearest name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-
 import click
 
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``, did you mean 'compile'?`` if one is near; capitals do not count. Empty: none is."""
-    spelt = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), spelt, n=1, cutoff=0.6)
-    return f", did you mean {spelt[found[0]]!r}?" if found else ""
+from isa.names import nearest
 
 
 class SuggestingGroup(click.Group):

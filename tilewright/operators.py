@@ -9,7 +9,7 @@ import onnx
 
 from compiler.frontend.support import Row
 from isa.errors import TilewrightError
-from tilewright.names import nearest
+from isa.names import nearest
 
 _FUSED = ("Attention", "EmbedLayerNormalization", "FastGelu", "FusedConv", "FusedMatMul", "MultiHeadAttention",
           "SkipLayerNormalization")  # fmt: skip

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
+from isa.names import nearest
 from tilewright.host_speed import HostSpeed, host_speed
-from tilewright.names import nearest
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from isa.errors import TilewrightError
+from isa.names import nearest
 from isa.program import HostTensor, Program
 from isa.program_file import load_program
 from sim.runtime.board import is_board, open_board
@@ -37,7 +38,8 @@ class Session:
 
     def __init__(self, program: str | Path | Program | HasProgram, engine: str = "functional") -> None:
         if engine not in ENGINES and not is_board(engine):
-            raise TilewrightError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}, uio:DEVICE and mem:...")
+            hint = nearest(engine, ENGINES)
+            raise TilewrightError(f"engine {engine!r}: unknown{hint}; known are {', '.join(ENGINES)}, uio:DEVICE and mem:...")
         if isinstance(program, str | Path):
             program = load_program(Path(program))
         self.program = program if isinstance(program, Program) else program.program

@@ -14,6 +14,7 @@ from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 from compiler.tuned import PARTS
 from compiler.xgraph.graph import XGraph
 from isa.errors import TilewrightError
+from isa.names import nearest
 
 Ordering = Callable[[Tasks, Sequence[int]], Sequence[int]]
 """An order in which tasks can run, given one that is known, and that is kept where it is as good."""
@@ -96,5 +97,5 @@ ORDERINGS: dict[str, Ordering] = {
 
 def ordering_of(name: str) -> Ordering:
     if name not in ORDERINGS:
-        raise TilewrightError(f"order {name!r}: unknown; known are {', '.join(ORDERINGS)}")
+        raise TilewrightError(f"order {name!r}: unknown{nearest(name, ORDERINGS)}; known are {', '.join(ORDERINGS)}")
     return ORDERINGS[name]

@@ -9,6 +9,7 @@ from math import inf
 from compiler.planning.plan import Plan
 from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
+from isa.names import nearest
 
 
 @dataclass(frozen=True)
@@ -53,5 +54,5 @@ NORMAL = EFFORTS["normal"]
 
 def effort_of(name: str) -> Effort:
     if name not in EFFORTS:
-        raise TilewrightError(f"effort {name!r}: unknown; known are {', '.join(EFFORTS)}")
+        raise TilewrightError(f"effort {name!r}: unknown{nearest(name, EFFORTS)}; known are {', '.join(EFFORTS)}")
     return EFFORTS[name]

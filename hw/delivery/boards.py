@@ -10,6 +10,7 @@ from isa.chips import CHIPS
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.estimate import beyond_chip
+from isa.names import nearest
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def board_named(name: str, config: MachineConfig) -> Board:
     """The board of that name, if its chip is the one that the configuration is for."""
     found = next((board for board in BOARDS if board.name == name), None)
     if found is None:
-        raise TilewrightError(f"board {name!r}: unknown; known are {', '.join(board.name for board in BOARDS)}")
+        known = [board.name for board in BOARDS]
+        raise TilewrightError(f"board {name!r}: unknown{nearest(name, known)}; known are {', '.join(known)}")
     if config.chip != found.chip:
         meant = f"for {config.chip}" if config.chip else "for no chip"
         raise TilewrightError(

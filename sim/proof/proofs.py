@@ -7,6 +7,7 @@ from pathlib import Path
 
 from isa.config import MachineConfig
 from isa.doing import Pace
+from isa.names import nearest
 from sim.proof import bursts, bus, counters, ports, programs, rounding, streams
 from sim.proof.engine import Proof, Verdict, proof_yosys, prove
 from sim.proof.fault import ProofError
@@ -24,7 +25,7 @@ def run_proofs(
     """Prove what the names say (all without any), each as soon as it is asked for."""
     unknown = [name for name in names if name not in PROOFS]
     if unknown:
-        raise ProofError(f"proof {unknown[0]!r}: unknown; known are {', '.join(PROOFS)}")
+        raise ProofError(f"proof {unknown[0]!r}: unknown{nearest(unknown[0], PROOFS)}; known are {', '.join(PROOFS)}")
     proofs = [PROOFS[name] for name in names or PROOFS]
     report(f"yosys: {FIRST_RUN}")
     version = proof_yosys().version

@@ -115,11 +115,11 @@ def test_config_stands_for_the_hash() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("CONF", "instruction 'CONF': unknown (did you mean CONV?); known are START, END"),
+        ("CONF", "instruction 'CONF': unknown, did you mean 'CONV'?; known are START, END"),
         ("k_h=3", "instruction 'k_h=3': unknown; known are"),
-        ("CONV kh=3", "CONV: no field 'kh' (did you mean k_h?); its fields are wait, signal, i_addr"),
+        ("CONV kh=3", "CONV: no field 'kh', did you mean 'k_h'?; its fields are wait, signal, i_addr"),
         ("END rows=1", "END: no field 'rows'; it has none"),
-        ("START cfg=1", "START: no field 'cfg' (did you mean config?); its fields are config"),
+        ("START cfg=1", "START: no field 'cfg', did you mean 'config'?; its fields are config"),
         ("CONV k_h 3", "CONV: 'k_h' is not field=value; write it without spaces, as in rows=4"),
         ("CONV k_h=", "CONV: 'k_h=' is not field=value"),
         ("CONV =3", "CONV: '=3' is not field=value"),

@@ -33,6 +33,7 @@ from compiler.search.floors import Floors
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv, ConvTranspose, Op
 from isa.errors import TilewrightError
+from isa.names import nearest
 
 KIB = 1024
 
@@ -137,7 +138,7 @@ BY_NAME = {"eyeriss": "Eyeriss", "shidiannao": "ShiDianNao", "lower-bound": "[7]
 def architecture_named(name: str) -> str:
     """A key of ``ARCHITECTURES``."""
     if name.lower() not in BY_NAME:
-        raise TilewrightError(f"architecture {name!r}: unknown; known are {', '.join(BY_NAME)}")
+        raise TilewrightError(f"architecture {name!r}: unknown{nearest(name, BY_NAME)}; known are {', '.join(BY_NAME)}")
     return BY_NAME[name.lower()]
 
 
