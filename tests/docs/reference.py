@@ -7,9 +7,11 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,9 +21,11 @@ from tilewright.causes import Cause
 from tilewright.cli import EXIT_CODES, app
 from tilewright.compiling import compile_model
 from tilewright.processors import PROCESSORS
-from tilewright.profile.whole import Span
-from tilewright.summary import COLUMNS, Summary
+from tilewright.profile.whole import Span, WholeTime
+from tilewright.run_table import COLUMNS, RUN_COLUMNS
+from tilewright.summary import Summary
 
+ROOT = Path(__file__).parents[2]
 CALLED = ("Session", "compile", "load", "Config", "Images", "Edges")
 """All others are what these give."""
 WIDTH = 110
@@ -48,6 +52,21 @@ without. Keys are snake_case. What is not known is `null`: cycles on engines tha
 cannot run.
 
 """
+
+OTHERS = {
+    "summary.as_dict()": "all above",
+    "more": "with `--verbose` `plans`, `left_out_by_caps`, `inexact`, `layers`",
+    "time.figures()": "*whole time*",
+    "found.as_dict()": "`groups`, *whole time*, `spans`, `bound`, `groups_not_weighed`, `least_cycles`, `least_cycles_for`",
+    "tables()": "tables of the instruction set",
+    "about": "`chip`, `chip_cores`, `capacity`",
+    "dataclasses.asdict(config)": "the fields of the [configuration](configuration.md)",
+    "_summary(config)": "what `config list` says",
+    "dataclasses.asdict(found)": "groups on the accelerator",
+    "dataclasses.asdict(result)": "programs, instructions, cycles, seconds, failures",
+    "dataclasses.asdict(placed)": "device, clock, cells, path",
+}
+"""Keys that are not written out where they are printed."""
 
 
 def commands_page() -> str:
@@ -89,11 +108,46 @@ def json_page() -> str:
     lines = [JSON_HEAD, "## compile\n", *_table(Summary, leave=("time", "causes"))]
     lines += ["`spans`: the run in its order, each with", "", *_table(Span)]
     lines += ["`causes`: what keeps nodes on the CPU, each with `why` and `remedy` and", "", *_table(Cause)]
-    lines += [f"With `--verbose`, and as columns of `--csv`, `layers`: {', '.join(f'`{name}`' for name in COLUMNS)}.", ""]
+    lines += [f"With `--verbose`, `layers`, each with {_names(COLUMNS)}.", ""]
+    lines += [
+        f"`--csv` has {_names(RUN_COLUMNS)}. The run is in its order: a row for each part and transfer, whose `layer` is "
+        "empty, before those of its layers and nodes. All `ms` add up to the time end to end.", "",
+    ]  # fmt: skip
+    lines += ["## All commands", "", *_commands()]
     lines += ["`--cpu` names the processor. Where its times come from, and within which factor they are right:", ""]
     lines += ["| processor | | source | factor |", "|---|---|---|---|"]
     lines += [f"| {each.name} | {each.about} | {each.source} | {each.error:g} |" for each in PROCESSORS.values()]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _commands() -> Iterator[str]:
+    """What each gives to ``print_json``; one that is called in several ways has several lines."""
+    (figures,) = _returned(WholeTime.figures)
+    yield f"*Whole time*: {_names(ast.literal_eval(key) for key in map(ast.unparse, filter(None, figures.keys)))}."
+    yield ""
+    yield from ("| command | keys |", "|---|---|")
+    for path in sorted((ROOT / "tilewright" / "commands").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "print_json":
+                given = node.args[0]
+                keys = _keys(given) if isinstance(given, ast.Dict) else OTHERS[ast.unparse(given)]
+                yield f"| {path.stem} | {keys} |"
+    yield ""
+
+
+def _keys(given: ast.Dict) -> str:
+    pairs = zip(given.keys, given.values, strict=True)
+    return ", ".join(OTHERS[ast.unparse(value)] if key is None else f"`{ast.literal_eval(key)}`" for key, value in pairs)
+
+
+def _returned(function: Callable[..., object]) -> list[ast.Dict]:
+    """The dictionaries that a method returns."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict)]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _table(kind: type, leave: tuple[str, ...] = ()) -> Iterator[str]:

@@ -29,7 +29,8 @@ def command(output: Path, config: MachineConfig | None, linux: bool, as_json: bo
     check_output(output / next(iter(files)))
     write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
-        print_json({"files": [str(output / name) for name in files]})
+        sizes = [len(text.encode()) for text in files.values()]
+        print_json({"files": [str(output / name) for name in files], "bytes": sizes})
     else:
         for name, text in files.items():
             say(f"{output / name}: {len(text.encode())} bytes")

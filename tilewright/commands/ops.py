@@ -38,7 +38,10 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
         return
     chosen, hosted = asked(rows, operators)
     if as_json:
-        print_json({"operators": [asdict(row) for row in chosen], "on_cpu": [asdict(row) for row in hosted]})
+        common = [{"title": title, "conditions": conditions} for title, conditions in common_lists().items() if chosen]
+        print_json({
+            "operators": [asdict(row) for row in chosen], "on_cpu": [asdict(row) for row in hosted], "common": common,
+        })  # fmt: skip
         return
     for host in hosted:
         say(f"{host.operator}: CPU, by onnxruntime, because {host.why}")

@@ -58,7 +58,8 @@ def command(config: MachineConfig, tool: str, board: str | None, output: Path, a
     write_files((output / name, content.encode()) for name, content in files.items())
     if as_json:
         written = [str(output / name) for name in files]
-        print_json({"files": written, "config": config.name, "hash": config.hash, "beyond": beyond})
+        sizes = [len(text.encode()) for text in files.values()]
+        print_json({"files": written, "bytes": sizes, "config": config.name, "hash": config.hash, "beyond": beyond})
     else:
         for name, text in files.items():
             say(f"{output / name}: {len(text.encode())} bytes")

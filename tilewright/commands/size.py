@@ -86,7 +86,8 @@ def _estimate(config: MachineConfig, family: str, capacity: Mapping[str, int], *
         raise TilewrightError(f"family {family}: no machine of it was measured, so nothing is estimated; leave out --estimate")
     if as_json:
         kinds = {one.kind: {"number": round(one.number, 1), "error": one.error} for one in found}
-        print_json({"config": config.name, "target": family, "estimate": kinds, "chip": config.chip, "capacity": capacity})
+        about = {"chip": config.chip, "chip_cores": config.chip_cores, "capacity": capacity}
+        print_json({"config": config.name, "target": family, "estimate": kinds, **about})
         return
     say(f"{config.name} on {family}, by a formula")
     for one in found:

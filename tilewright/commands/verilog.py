@@ -59,7 +59,8 @@ def command(
         files = {**arrange(core_verilog(config, dsp48e2=dsp48e2), config, style), CONFIG_FILE: config.to_json()}
     write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
-        print_json({"files": [str(output / name) for name in files], "config": config.name, "hash": config.hash})
+        written, sizes = [str(output / name) for name in files], [len(text.encode()) for text in files.values()]
+        print_json({"files": written, "bytes": sizes, "config": config.name, "hash": config.hash})
     else:
         for name, text in files.items():
             say(f"{output / name}: {len(text.encode())} bytes")
