@@ -58,7 +58,7 @@ def test_it_says_what_it_takes_and_makes(program: Program) -> None:
 
 
 def test_wrong_names_are_told(program: Program) -> None:
-    with pytest.raises(TilewrightError, match="engine 'gpu': unknown, did you mean 'cpu'\?; known are functional, rtl, cpu"):
+    with pytest.raises(TilewrightError, match=r"engine 'gpu': unknown, did you mean 'cpu'\?; known are functional, rtl, cpu"):
         tilewright.Session(program, engine="gpu")
     session = tilewright.Session(program)
     with pytest.raises(TilewrightError, match="output 'odd': the network has none of that name; it makes answer"):
