@@ -46,13 +46,13 @@ def chain_model(count: int) -> onnx.ModelProto:
 
 
 def alternating_model() -> onnx.ModelProto:
-    """Convolution, Softmax, convolution, Softmax, convolution."""
+    """Convolution, Hardmax, convolution, Hardmax, convolution."""
     weights = np.random.default_rng(0).normal(0, 0.3, (3, 3, 3, 3)).astype(np.float32)
     nodes = [
         helper.make_node("Conv", ["image", "w"], ["a"], "first", pads=[1, 1, 1, 1]),
-        helper.make_node("Softmax", ["a"], ["b"], "odd", axis=1),
+        helper.make_node("Hardmax", ["a"], ["b"], "odd", axis=1),
         helper.make_node("Conv", ["b", "w"], ["c"], "second", pads=[1, 1, 1, 1]),
-        helper.make_node("Softmax", ["c"], ["d"], "odder", axis=1),
+        helper.make_node("Hardmax", ["c"], ["d"], "odder", axis=1),
         helper.make_node("Conv", ["d", "w"], ["answer"], "third", pads=[1, 1, 1, 1]),
     ]
     return _model(nodes, INPUT_SHAPE, INPUT_SHAPE, [numpy_helper.from_array(weights, "w")])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from html import unescape
+from typing import Any
 
 import pytest
 
 from compiler.driver import Compiled
 from isa.config import preset
+from isa.instructions import Unit
 from isa.program import Program
 from tests.tilewright.small_models import alternating_model, hosted_program, images, judged_program
 from tilewright.compiling import compile_model
@@ -19,10 +22,17 @@ from tilewright.profile.activity import modelled
 from tilewright.profile.timeline import timeline
 from tilewright.profile.whole import WholeTime, whole_time
 from tilewright.report.compared import Run, compared
+from tilewright.report.layers import GroupRow, LayerRow
 from tilewright.report.page import page
 from tilewright.report.whole import bottlenecks, resources
 
 BASE = preset("base")
+
+
+def row(unit: Unit, **how: Any) -> LayerRow:
+    return LayerRow("layer", 1, unit, **how)
+
+
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +77,41 @@ def test_parts_that_compute_the_same_are_one_bottleneck(compiled: Compiled) -> N
     time = time_of(compiled.program)
     softmax, *others = bottlenecks(compiled.program.config, time, ())
     assert len(others) == 2, "of many the three that take most"
-    assert softmax.what == "parts cpu1, cpu2 on cortex-a53: DequantizeLinear, Softmax, QuantizeLinear"
-    assert softmax.ms == pytest.approx(sum(span.ms or 0 for span in time.spans if "Softmax" in span.operators))
-    assert "in place of Softmax, which no unit computes" in softmax.remedy
+    assert softmax.what == "parts cpu1, cpu2 on cortex-a53: DequantizeLinear, Hardmax, QuantizeLinear"
+    assert softmax.ms == pytest.approx(sum(span.ms or 0 for span in time.spans if "Hardmax" in span.operators))
+    assert "in place of Hardmax, which no unit computes" in softmax.remedy
     assert "each takes 0.12 ms to begin and end" in softmax.remedy
     assert {each.remedy[:13] for each in others} == {"--input-type ", "--output-type"}
+
+
+GROUPS: dict[str, tuple[int, list[LayerRow], str, str]] = {
+    "two layers of one unit": (
+        1100, [row(Unit.CONV, work=500, macs=250_000), row(Unit.CONV, work=500, macs=250_000), row(Unit.MISC, work=600)],
+        "CONV works 1,000 of them", "a larger array (ic_p, oc_p, px_p)",
+    ),
+    "waits": (
+        1000, [row(Unit.CONV, work=100, waits=Counter(LOAD=700)), row(Unit.CONV, work=200, waits=Counter(issue=50))],
+        "its busiest unit, CONV, works 300 of them, and waits for LOAD, issue", "a larger batch or fewer, larger layers",
+    ),
+    "an array that is not filled": (
+        1000, [row(Unit.CONV, work=900, macs=46_080)], "CONV fills 10% of the array while it works",
+        "channels in multiples of 16",
+    ),
+    "an elementwise layer": (1000, [row(Unit.MISC, work=900)], "MISC works 900 of them", "more lanes (misc_lanes)"),
+    "bytes": (
+        1000, [row(Unit.CONV, work=900, read=12_000)], "DRAM moves 12 kB in 75% of that", "a wider bus (axi_data_bits)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_what_bounds_a_group_is_what_most_of_its_time_goes_to(name: str, compiled: Compiled) -> None:
+    cycles, layers, what, remedy = GROUPS[name]
+    time = replace(time_of(compiled.program), spans=())
+    (found,) = bottlenecks(BASE, time, [GroupRow(1, tuple(layers), cycles)])
+    assert found.ms == cycles / 300_000
+    assert what in found.what
+    assert found.remedy.startswith(remedy)
 
 
 def test_transfers_are_one_bottleneck(compiled: Compiled) -> None:

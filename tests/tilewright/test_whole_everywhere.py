@@ -60,7 +60,7 @@ def test_every_command_tells_the_same(
     assert end in lines
     shown = lines[lines.index(end) + 1 :][: len(KINDS)]
     assert [line.split(":")[0].split()[-1] for line in shown] == KINDS
-    assert shown[4].endswith(": cpu1: DequantizeLinear, Softmax, QuantizeLinear")
+    assert shown[4].endswith(": cpu1: DequantizeLinear, Hardmax, QuantizeLinear")
     assert end in told(capsys, "trace", "m.elf", "-o", "t.json", *CPU)
     parts = [row for row in csv.DictReader(Path("m.csv").read_text().splitlines()) if not row["layer"]]
     assert [float(row["ms"]) for row in parts] == [span["ms"] for span in compiled["spans"]]

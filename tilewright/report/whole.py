@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -10,6 +11,7 @@ from compiler.frontend.support import support_table
 from isa.chips import chip_of
 from isa.config import MachineConfig
 from isa.estimate import estimate
+from isa.instructions import Unit
 from isa.program import Program
 from tilewright.noise import noise_text
 from tilewright.profile.network import network_of
@@ -23,6 +25,12 @@ EDGES = {
     ("DequantizeLinear",): "--output-type int8 or uint8 leaves outputs quantised",
 }
 """Parts that only do this, at the model's edge: what does without them."""
+WIDER = "a wider bus (axi_data_bits), larger buffers, or --effort full, which weighs more groups"
+MORE = {
+    Unit.CONV: "a larger array (ic_p, oc_p, px_p)", Unit.POOL: "more taps at a time (pool_taps)",
+    Unit.MISC: "more lanes (misc_lanes)", Unit.ROW: "more lanes (row_lanes)",
+}  # fmt: skip
+"""Of a unit that works most of the time; of one that moves data a wider bus."""
 COLOURS = {MACHINE: "var(--work)", CPU: "#d9822b", TRANSFER: "#7a6fd0"}
 NAMES = {MACHINE: "machine", CPU: "CPU", TRANSFER: "transfers"}
 
@@ -162,23 +170,25 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _of_group(config: MachineConfig, group: GroupRow) -> Bottleneck:
-    ms, peak = group.cycles / config.clock_mhz / 1000, config.macs_per_cycle
+    ms = group.cycles / config.clock_mhz / 1000
     what = f"group {group.number} ({_few([layer.name for layer in group.layers])}), {group.cycles:,} cycles"
-    busiest = max(group.layers, key=lambda layer: layer.work)
+    unit = max(Unit, key=lambda unit: sum(layer.work for layer in group.layers if layer.unit is unit))
+    busiest = [layer for layer in group.layers if layer.unit is unit]
+    work, macs = sum(layer.work for layer in busiest), sum(layer.macs for layer in busiest)
     moving = group.dram_bytes / config.axi_bytes
     if moving > 0.7 * group.cycles:
         share = moving / max(group.cycles, 1)
-        wider = "a wider bus (axi_data_bits), larger buffers, or --effort full, which weighs more groups"
-        return Bottleneck(ms, f"{what}: DRAM moves {size(group.dram_bytes)} in {share:.0%} of that", wider)
-    if busiest.work < 0.5 * group.cycles:
-        waits = ", ".join(cause for cause, _ in busiest.waits.most_common(2)) or "the group before"
-        return Bottleneck(ms, f"{what}: its busiest layer works {busiest.work:,} of them, and waits for {waits}",
+        return Bottleneck(ms, f"{what}: DRAM moves {size(group.dram_bytes)} in {share:.0%} of that", WIDER)
+    if work < 0.5 * group.cycles:
+        causes = sum((layer.waits for layer in busiest), Counter[str]())
+        waits = ", ".join(cause for cause, _ in causes.most_common(2)) or "the group before"
+        return Bottleneck(ms, f"{what}: its busiest unit, {unit.name}, works {work:,} of them, and waits for {waits}",
                           "a larger batch or fewer, larger layers: small ones cannot hide DRAM's latency")  # fmt: skip
-    share = busiest.utilisation(peak)
-    if busiest.macs and share < 0.5:
-        return Bottleneck(ms, f"{what}: {short(busiest.name)} fills {share:.0%} of the array while it works",
+    share = macs / (max(work, 1) * config.macs_per_cycle)
+    if macs and share < 0.5:
+        return Bottleneck(ms, f"{what}: {unit.name} fills {share:.0%} of the array while it works",
                           f"channels in multiples of {config.ic_p} in and {config.oc_p} out, or other lanes")  # fmt: skip
-    return Bottleneck(ms, f"{what}: {short(busiest.name)} is bound by its unit, {busiest.unit.name}", "a larger array")
+    return Bottleneck(ms, f"{what}: {unit.name} works {work:,} of them", MORE.get(unit, WIDER))
 
 
 def bottleneck_list(found: Sequence[Bottleneck], time: WholeTime) -> str:
