@@ -21,10 +21,11 @@ from tilewright.processors import PROCESSORS
 from tilewright.profile.activity import modelled
 from tilewright.profile.timeline import timeline
 from tilewright.profile.whole import WholeTime, whole_time
+from tilewright.report.bottlenecks import bottlenecks
 from tilewright.report.compared import Run, compared
 from tilewright.report.layers import GroupRow, LayerRow
 from tilewright.report.page import page
-from tilewright.report.whole import bottlenecks, resources
+from tilewright.report.whole import resources
 
 BASE = preset("base")
 

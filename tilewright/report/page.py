@@ -14,6 +14,7 @@ from tilewright.profile.dataflow import Dataflow, dataflow
 from tilewright.profile.network import network_of
 from tilewright.profile.whole import CPU, MACHINE, Span, WholeTime
 from tilewright.report.arena import arena_map
+from tilewright.report.bottlenecks import bottleneck_list, bottlenecks
 from tilewright.report.graph import Drawn, partitioned_graph
 from tilewright.report.layers import GroupRow, LayerRow, group_rows, layer_rows
 from tilewright.report.memory import memory_map
@@ -23,7 +24,7 @@ from tilewright.report.strips import strips
 from tilewright.report.style import STYLE
 from tilewright.report.svg import count, element, hue, prose, short, size
 from tilewright.report.table import anchor, layer_table
-from tilewright.report.whole import bars, bottleneck_list, bottlenecks, facts, resources, whole_note
+from tilewright.report.whole import bars, facts, resources, whole_note
 from tilewright.version import VERSION
 
 PAGE_FILE = "report.html"
