@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -83,6 +84,16 @@ def test_areas_and_the_peak_are_in_the_picture() -> None:
     text = arena_map(made, {"a": 0, "b": 1})
     assert "peak: 192 of 192 bytes of WORK in group 2" in text
     assert set(re.findall(r"<title>(\w+)</title>", text)) == {"host", "a", "b"}
+
+
+def test_names_of_small_regions_do_not_meet_and_no_peak_is_told_of_nothing() -> None:
+    held = [Held("host", 0, 0, np.array([156])), Held("a", 0, 0, np.array([157]))]
+    sizes = {Region.WORK: 10_000 - 10_000 % GRANULE, Region.INPUT: GRANULE, Region.OUTPUT: GRANULE}
+    text = arena_map(Arena(["group 1"], sizes, held), {"a": 0})
+    heights = [float(y) for y in re.findall(r'y="([\d.]+)">(?:WORK|INPUT|OUTPUT)<', text)]
+    assert len(heights) == 3
+    assert all(below - above >= 15 for above, below in pairwise(heights))
+    assert "peak" not in text
 
 
 def test_compile_draws_a_file_that_needs_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

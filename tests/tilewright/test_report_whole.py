@@ -100,7 +100,10 @@ GROUPS: dict[str, tuple[int, list[LayerRow], str, str]] = {
     ),
     "an elementwise layer": (1000, [row(Unit.MISC, work=900)], "MISC works 900 of them", "more lanes (misc_lanes)"),
     "bytes": (
-        1000, [row(Unit.CONV, work=900, read=12_000)], "DRAM moves 12 kB in 75% of that", "a wider bus (axi_data_bits)",
+        1000, [row(Unit.CONV, work=700, read=12_000)], "DRAM moves 12 kB in 75% of that", "a wider bus (axi_data_bits)",
+    ),
+    "bytes beside more work": (
+        1000, [row(Unit.CONV, work=900, read=12_000)], "CONV works 900 of them", "a larger array",
     ),
 }  # fmt: skip
 

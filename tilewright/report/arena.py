@@ -16,7 +16,7 @@ from tilewright.report.svg import count, element, hue, picture, short, ticks, ti
 
 ROWS = 192
 _WIDTH, _HEIGHT = 860, 360
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 10, 22, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 76, 22, 40
 _IN_A_LINE, _LINE = 3, 18
 HOST = "hsl(0 0% 55%)"
 EMPTY = "No feature map lies in DRAM."
@@ -60,7 +60,7 @@ def arena_picture(arena: Arena, layers: Mapping[str, int]) -> str:
     """A file that needs nothing else: the same with its style, the legend below."""
     parts = [element("style", STYLE)]
     parts += _drawing(arena, layers) if arena.total else [element("text", EMPTY, x=_LEFT, y=_HEIGHT / 2)]
-    each = (_WIDTH - _LEFT - _RIGHT) / _IN_A_LINE
+    each = (_WIDTH - _LEFT) / _IN_A_LINE
     lines = 0
     for number, (name, colour) in enumerate(_legend(arena, layers)):
         line, place = divmod(number, _IN_A_LINE)
@@ -68,7 +68,7 @@ def arena_picture(arena: Arena, layers: Mapping[str, int]) -> str:
         parts.append(element("rect", x=x, y=y, width=10, height=10, rx=2, fill=colour))
         parts.append(element("g", titled(name) + element("text", escape(short(name)), x=x + 15, y=y + 9)))
         lines = line + 1
-    height = _HEIGHT + _LINE * lines + _RIGHT
+    height = _HEIGHT + _LINE * lines + 10
     return element(
         "svg", "".join(parts), xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {_WIDTH} {height}", width=_WIDTH, height=height
     ) + "\n"  # fmt: skip
@@ -101,27 +101,28 @@ def _drawing(arena: Arena, layers: Mapping[str, int]) -> list[str]:
     if most:
         label = f"peak: {most:,} of {arena.sizes[MAPS[0]]:,} bytes of WORK in {arena.steps[at]}"
         parts.append(element("line", x1=x, y1=_TOP, x2=x, y2=floor, stroke="currentColor", stroke_dasharray="3 3"))
-        parts.append(element("text", label, x=min(max(x, 220.0), _WIDTH - 220.0), y=_TOP - 7, class_="middle"))
+        parts.append(element("text", label, x=min(max(x, 220.0), _WIDTH - 250.0), y=_TOP - 7, class_="middle"))
     for tick in ticks(len(arena.steps)):
         if tick == int(tick) and tick < len(arena.steps):
             parts.append(element("text", str(int(tick) + 1), x=_LEFT + (tick + 0.5) * wide, y=floor + 16, class_="middle"))
     for tick in ticks(arena.total, 5):
         y = floor - tick / arena.total * (floor - _TOP)
         parts.append(element("text", count(tick), x=_LEFT - 8, y=y + 4, class_="end"))
-    parts.append(element("text", "step", x=(_LEFT + _WIDTH) / 2, y=_HEIGHT - 6, class_="middle"))
+    parts.append(element("text", "step", x=(_LEFT + _WIDTH - _RIGHT) / 2, y=_HEIGHT - 6, class_="middle"))
     parts.append(element("text", "byte", x=14, y=_HEIGHT / 2, class_="middle", transform=f"rotate(-90 14 {_HEIGHT / 2})"))
     return parts
 
 
 def _regions(arena: Arena, floor: int) -> list[str]:
-    """Lines between the regions, with their names."""
+    """Lines between the regions, and their names to the right of these, a line of text apart at least."""
     parts = []
-    begin = 0
-    for region in MAPS:
+    end, free = arena.total, 0.0
+    right = _WIDTH - _RIGHT
+    for region in reversed(MAPS):
+        end -= arena.sizes[region]
         if arena.sizes[region]:
-            y = floor - begin / arena.total * (floor - _TOP)
-            right = _WIDTH - _RIGHT
+            y = floor - end / arena.total * (floor - _TOP)
+            free = max(y, free + _LINE)
             parts.append(element("line", x1=_LEFT, y1=y, x2=right, y2=y, stroke="currentColor", stroke_width=0.6))
-            parts.append(element("text", region.name, x=right - 4, y=y - 4, class_="end"))
-        begin += arena.sizes[region]
+            parts.append(element("text", region.name, x=right + 4, y=free))
     return parts

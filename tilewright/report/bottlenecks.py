@@ -82,7 +82,7 @@ def _of_group(config: MachineConfig, group: GroupRow) -> Bottleneck:
     busiest = [layer for layer in group.layers if layer.unit is unit]
     work, macs = sum(layer.work for layer in busiest), sum(layer.macs for layer in busiest)
     moving = group.dram_bytes / config.axi_bytes
-    if moving > 0.7 * group.cycles:
+    if moving > max(work, 0.7 * group.cycles):
         share = moving / max(group.cycles, 1)
         return Bottleneck(ms, f"{what}: DRAM moves {size(group.dram_bytes)} in {share:.0%} of that", WIDER)
     if work < 0.5 * group.cycles:

@@ -14,7 +14,7 @@ from tilewright.report.svg import count, element, hue, picture, short, ticks, ti
 
 COLUMNS, ROWS = 400, 96
 _WIDTH, _HEIGHT = 860, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 10, 10, 40
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 10, 40
 Grid = npt.NDArray[np.int32]
 
 
