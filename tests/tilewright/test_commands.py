@@ -271,6 +271,8 @@ def test_machines_are_suggested_for_a_chip_and_a_model(tmp_path: Path, capsys: p
     found = json.loads(capsys.readouterr().out)["suggestions"]
     cycles = [one["estimated_cycles"] for one in found]
     assert cycles == sorted(cycles)
+    mhz = load_config(str(wanted)).clock_mhz
+    assert found[0]["ms_on_machine"] == pytest.approx(cycles[0] / mhz / 1000), "the whole time has parts on the CPU besides"
     assert load_config(str(wanted)).name == found[0]["name"]
     chip = tmp_path / "chip.toml"
     chip.write_text('[chip]\nname = "OWN"\nfamily = "xcup"\nLUT = 60000\nFF = 120000\nDSP = 300\nBRAM = 200\n')

@@ -103,9 +103,9 @@ def suggest(chip: str, model: Path | None, spare: int, output: Path | None, as_j
     rows = timed(model, found) if model else [(one, None) for one in found]
     best = rows[0][0].config
     if as_json:
-        print_json({"chip": chip, "suggestions": [
-            {**_summary(one.config), "estimated_cycles": time and time[0], "ms": time and time[1]} for one, time in rows
-        ]})  # fmt: skip
+        took = ({"estimated_cycles": time and time[0], "ms_on_machine": time and time[1]} for _, time in rows)
+        told = [{**_summary(one.config), **times} for (one, _), times in zip(rows, took, strict=True)]
+        print_json({"chip": chip, "suggestions": told})
     else:
         for one, time in rows:
             machine = one.config
