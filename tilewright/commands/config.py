@@ -103,8 +103,8 @@ def suggest(chip: str, model: Path | None, spare: int, output: Path | None, as_j
     rows = timed(model, found) if model else [(one, None) for one in found]
     best = rows[0][0].config
     if as_json:
-        took = ({"estimated_cycles": time and time[0], "ms_on_machine": time and time[1]} for _, time in rows)
-        told = [{**_summary(one.config), **times} for (one, _), times in zip(rows, took, strict=True)]
+        times = ({"estimated_cycles": time and time[0], "ms_on_machine": time and time[1]} for _, time in rows)
+        told = [{**_summary(one.config), **each} for (one, _), each in zip(rows, times, strict=True)]
         print_json({"chip": chip, "suggestions": told})
     else:
         for one, time in rows:
