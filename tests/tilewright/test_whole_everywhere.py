@@ -62,7 +62,11 @@ def test_every_command_tells_the_same(
     assert [line.split(":")[0].split()[-1] for line in shown] == KINDS
     assert shown[4].endswith(": cpu1: DequantizeLinear, Hardmax, QuantizeLinear")
     assert end in told(capsys, "trace", "m.elf", "-o", "t.json", *CPU)
-    parts = [row for row in csv.DictReader(Path("m.csv").read_text().splitlines()) if not row["layer"]]
+    rows = list(csv.DictReader(Path("m.csv").read_text().splitlines()))
+    layers = [row for row in rows if row["dram_bytes_read"]]
+    assert sum(int(row["dram_bytes_read"]) + int(row["dram_bytes_written"]) for row in layers) == compiled["dram_bytes"]
+    assert sum(int(row["macs"]) for row in layers) == compiled["macs_on_machine"] == 3 * 36 * 81
+    parts = [row for row in rows if not row["layer"]]
     assert [float(row["ms"]) for row in parts] == [span["ms"] for span in compiled["spans"]]
     page = Path("r/report.html").read_text()
     assert f"<b>{wanted['ms']:.3g}</b><span>ms end to end</span>" in page
