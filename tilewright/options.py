@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,16 @@ def check_output(path: Path, *inputs: Path | str | None) -> None:
         raise InputError(f"{path} cannot be written: {above} is not a folder")
     if not os.access(above, os.W_OK):
         raise InputError(f"{path} cannot be written: no permission to write in {above}")
+
+
+def check_apart(paths: Sequence[Path]) -> None:
+    """Refuse two output files of one name."""
+    seen: set[str] = set()
+    for path in paths:
+        name = os.path.realpath(path)
+        if name in seen and not is_stream(path):
+            raise InputError(f"{path} cannot be written: it is asked for twice; give each output file a name of its own")
+        seen.add(name)
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -120,6 +120,14 @@ def test_the_quantised_model_gives_the_same_program(folder: Path, capsys: pytest
     assert run(capsys, "check", "quantised.onnx", "--config", "nano")[1].endswith("answer: equal\n")
 
 
+@pytest.mark.parametrize("option", ["--csv", "--save-onnx", "--save-schedule", "--arena"])
+def test_two_outputs_of_one_name_are_refused(option: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(folder.iterdir())
+    told = "tilewright: x.elf cannot be written: it is asked for twice; give each output file a name of its own\n"
+    assert run(capsys, "compile", "model.onnx", "-o", "./x.elf", option, "x.elf") == (2, "", told)
+    assert sorted(folder.iterdir()) == before
+
+
 def test_layers_kept_in_float(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By a name of the float model; of a quantised one they stay on the CPU as they are."""
     facts = json.loads(run(capsys, *COMPILE, "--json", "--keep-float", "con?")[1])

@@ -16,6 +16,7 @@ from tilewright.options import (
     OBJECTIVE_HELP,
     ORDER_HELP,
     STRATEGY_HELP,
+    check_apart,
     check_output,
     config_option,
     cpu_option,
@@ -88,9 +89,10 @@ def command(
     from tilewright.summary import summary as summary_of
     from tilewright.why import why
 
-    for path in (output, save_onnx, save_schedule, table, arena):
-        if path:
-            check_output(path, model, groups, schedule, validate, how["calibrate"])
+    outputs = [path for path in (output, save_onnx, save_schedule, table, arena) if path]
+    for path in outputs:
+        check_output(path, model, groups, schedule, validate, how["calibrate"])
+    check_apart(outputs)
     stages = Dump()
     if dump:
         check_output(dump / stages.FILES[0])
