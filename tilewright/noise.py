@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from compiler.driver import Compiled
 from compiler.quantise.noise import Noise, noise_of_tensors
-from isa.program import WHOLE_MODEL, Program
+from isa.program import WHOLE_MODEL, Program, ProgramError
 from tilewright.compiling import float_and_quantised
 from tilewright.inputs import Array
 from tilewright.profile.shapes import model_of
@@ -47,8 +47,11 @@ def accuracy_of(program: Program) -> str:
 
 def noise_of(program: Program) -> dict[str, float]:
     """Decibels by layer, if they were measured."""
-    text = _told(program, KEY)
-    return {} if text is None else {name: math.inf if value is None else value for name, value in json.loads(text).items()}
+    try:
+        known = json.loads(_told(program, KEY) or "{}")
+        return {name: math.inf if value is None else float(value) for name, value in known.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise ProgramError("signal to noise in the program: not a number for each layer; compile the network again") from None
 
 
 def _told(program: Program, key: str) -> str | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from isa.program import ProgramError
+from isa.config import preset
+from isa.program import WHOLE_MODEL, CpuGraph, Program, ProgramError
 from tests.tilewright.small_models import float_model
+from tilewright.noise import KEY, noise_of
 from tilewright.profile.parts import parsed
 
 
@@ -21,3 +23,12 @@ def test_what_is_no_model_is_refused(damage: str) -> None:
     blob = b"\xff" + whole if damage == "no protocol buffer" else whole.replace(name, b"\xff" * len(name))
     with pytest.raises(ProgramError, match="model 'whole' of the program: not ONNX; compile the network again"):
         parsed("whole", blob)
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"conv": "loud"}', '{"conv": [1]}', "[" * 100_000])
+def test_signal_to_noise_that_is_none_is_refused(text: str) -> None:
+    model = float_model()
+    model.metadata_props.add(key=KEY, value=text)
+    program = Program(preset("nano"), (2,), cpu_graphs=(CpuGraph(WHOLE_MODEL, model.SerializeToString()),))
+    with pytest.raises(ProgramError, match="signal to noise in the program: not a number for each layer; compile the network"):
+        noise_of(program)
