@@ -59,7 +59,7 @@ def pages() -> dict[str, str]:
         timing = modelled(program)
         runs.append(Run(f"{strategy}.elf", program, timing, whole_time(program, timing.steps, PROCESSORS["cortex-a53"])))
     made = {
-        "judged": judged_program("nano"),
+        "a network with a name that is rather long": judged_program("nano"),
         "apart": compile_model(alternating_model(), "base", calibration={"image": images(8)}, cache=False).program,
         "nothing": hosted_program(),
     }
@@ -67,13 +67,13 @@ def pages() -> dict[str, str]:
     first = runs[0]
     stuck = whole_time(first.program, first.timing.steps, PROCESSORS["vexriscv"])
     return {
-        "whole": page(first.program, first.timing, first.time, "a network with a name that is rather long"),
         "stuck": page(first.program, first.timing, stuck, "small"),
         "two": compared(*runs),
         **{name: page(p, t, whole_time(p, t.steps, PROCESSORS["cortex-a53"]), name) for name, (p, t) in timed.items()},
     }
 
 
+@pytest.mark.slow
 @needs("chromium")
 @pytest.mark.parametrize(("width", "dark"), [(520, False), (1400, True)], ids=["narrow and light", "wide and dark"])
 def test_nothing_is_cut_off_or_covered(width: int, dark: bool, pages: dict[str, str], tmp_path: Path) -> None:
