@@ -94,7 +94,7 @@ OPTIONS: tuple[Decorator, ...] = (
     click.option("--top1", type=float, help="Share of inputs that keep their greatest output, as 0.99: layers stay in float."),
     click.option(
         "--weights", default="8", show_default=True, metavar="8|4|auto|auto:30dB|auto:2MB",
-        help="Bits of a float model's weights; auto: four in the layers that cost a decibel, leave so many, or need few bytes.",
+        help="Bits of a float model's weights. auto: four in some layers; outputs lose 1 dB, keep 30 dB, or weights fit 2 MB.",
     ),
     click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
     click.option(
