@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx
 
+from compiler.definitions.integer_graph import DOMAIN
 from compiler.frontend.errors import ModelError
-from compiler.frontend.model import Model, Node
+from compiler.frontend.model import MICROSOFT, Model, Node
 
 SCALE_INPUTS: dict[str, tuple[int, ...]] = {
     "QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6),
@@ -18,7 +19,9 @@ SCALE_INPUTS: dict[str, tuple[int, ...]] = {
 """The inputs of each operator that are scales."""
 
 _BOUNDED = ("Clip", "Pad")
-_DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
+_DOMAINS = ("", "ai.onnx.ml", MICROSOFT, DOMAIN)
+_OF_ONNXRUNTIME = ("SimplifiedLayerNormalization",)
+"""Operators that onnxruntime has in the domain of ONNX."""
 
 
 def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
@@ -28,7 +31,7 @@ def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
                 f"node {node.name}: operator {node.domain}.{node.op_type} is of an unknown domain; "
                 f"expected one of ONNX, ai.onnx.ml and com.microsoft: replace the node or remove it"
             )
-        if node.domain == "" and not _known(node.op_type, opsets.get("", 0)):
+        if node.domain == "" and node.op_type not in _OF_ONNXRUNTIME and not _known(node.op_type, opsets.get("", 0)):
             raise ModelError(
                 f"node {node.name}: operator {node.op_type} is unknown in ONNX operator set {opsets.get('', 0)}; "
                 "replace the node, or export the model with the operator set that has it"

@@ -28,7 +28,6 @@ from isa.config import MachineConfig
 from isa.instructions import MAX_REDUCED_LANES
 from isa.requantisation import ONE, ONE_SHIFT
 
-
 _SWITCHES = {"POOL": "build_pool", "MISC": "build_misc", "ROW": "build_rows"}
 
 

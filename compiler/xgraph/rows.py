@@ -57,7 +57,7 @@ class Softmax(_OfRows):
 
 @dataclass(frozen=True, eq=False)
 class Normalisation(_OfRows):
-    """``g`` and ``b``: factor and offset of each channel; ``k`` stands for the epsilon; with ``rms`` means are not taken off."""
+    """``g`` and ``b``: factor and offset of each channel; ``k`` stands for the epsilon; ``rms``: means stay in."""
 
     g: Int64
     b: Int64

@@ -76,7 +76,7 @@ def test_on_the_verilog(kind: str) -> None:
 @pytest.mark.parametrize(
     ("config", "text"),
     [
-        (preset("nano"), "configuration nano builds no ROW unit, which computes softmax and normalisation; set build_rows = true"),
+        (preset("nano"), "nano builds no ROW unit, which computes softmax and normalisation; set build_rows = true"),
         (ROWS, "rows of ROW have 64 elements at most \\(row_words\\), those of x0 65; the CPU computes it"),
     ],
 )
