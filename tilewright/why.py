@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
-from compiler.frontend.documented import CONFIGURATION, NEIGHBOURS, UNKNOWN
+from compiler.frontend.documented import BUILD_ROWS, CONFIGURATION, NEIGHBOURS, UNKNOWN, of_rows
 from compiler.frontend.partition import READ_ON_CPU
 
 
@@ -103,6 +103,8 @@ SAYS: dict[str, Why] = {
 
 def why(reason: str) -> Why:
     """What a reason of the compiler says to somebody who has not read it."""
+    if of_rows(reason):
+        return Why("no unit computes it", BUILD_ROWS)
     if reason.startswith(UNKNOWN):
         return Why("no unit computes it", "write it with operators of `tilewright ops`, or leave it so")
     if (constraint := _OF_REFUSAL.get(reason)) is not None:

@@ -28,9 +28,10 @@ class IntegerGraph:
         self._nodes: list[onnx.NodeProto] = []
 
     def _add(self, node: onnx.NodeProto) -> str:
-        node.output.append(f"v{len(self._nodes)}")
+        name = f"v{len(self._nodes)}"
+        node.output.append(name)
         self._nodes.append(node)
-        return node.output[0]
+        return name
 
     def constant(self, values: npt.ArrayLike) -> str:
         return self._add(helper.make_node("Constant", [], [], value=numpy_helper.from_array(np.asarray(values, np.int64))))

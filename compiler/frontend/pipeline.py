@@ -136,7 +136,7 @@ def _import(
         model = _recent(prepared(model, edges, float_inputs(model)))
         model = with_long_kernels_in_rows(with_parts_sliced_first(model))
         model = with_fewer_transposes(model)
-        done = quantise(model, calibration, choices, report, edges.forms(model))
+        done = quantise(model, calibration, choices, report, edges.forms(model), rows)
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
         model = typed(quantised_model, edges)
@@ -195,7 +195,7 @@ def _with_rest(
     most = max(segments(alone.graph), 1)
     rest = [node for node in typed_model.nodes if node.name in alone.reasons and node.name not in told]
     for nodes in (rest, [node for node in rest if node.op_type in HEAVY]):
-        done = with_rest_quantised(typed_model, {node.name for node in nodes}, calibration, choices, report)
+        done = with_rest_quantised(typed_model, {node.name for node in nodes}, calibration, choices, report, rows)
         if told or segments(_imported(done.model, told, rows).graph) <= most:
             return done
     report(f"left the rest in float: quantised, it would make more than {most} segments")

@@ -103,8 +103,10 @@ def opset_of(proto: onnx.ModelProto) -> int:
 
 
 def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Functions inlined, but for our definitions; an operator set that is older or newer than those supported converted, if onnx
-    can."""
+    """Functions inlined; an operator set that is older or newer than those supported converted, if onnx can.
+
+    Our definitions stay calls.
+    """
     ours = [(function.domain, function.name) for function in proto.functions if is_definition(function)]
     if len(ours) < len(proto.functions):
         proto = inliner.inline_selected_functions(proto, ours, exclude=True)

@@ -44,7 +44,7 @@ def guess_letters(
             elif node.op_type == "Transpose":
                 perm = node.integers("perm", ())
                 return last if perm == _TO_SECOND.get(rank) else _before_planes(consumers, node, perm) or second
-            elif node.op_type in _LAST or (rows and node.op_type in _ROWS) or (rank > 2 and _over_last(node, rank, constants or {})):
+            elif node.op_type in (_LAST | _ROWS if rows else _LAST) or (rank > 2 and _over_last(node, rank, constants or {})):
                 return last
             else:
                 return second

@@ -93,9 +93,9 @@ def _normalisation(ctx: Context, node: Node, x: Mapped, params: Params) -> Norma
     require(constraints.factors_constant, (gamma, beta), length)
     assert gamma is not None
     assert beta is not None
-    wide = [np.broadcast_to(value.reshape(-1), length) for value in (gamma, beta)]
+    g, b = (np.broadcast_to(value.reshape(-1), length) for value in (gamma, beta))
     try:
-        found = (*factors(*wide, params.scale), below_root(float(node.attributes.get("epsilon", 1e-5)), length, x.params.scale))
+        found = (*factors(g, b, params.scale), below_root(float(node.attributes.get("epsilon", 1e-5)), length, x.params.scale))
     except RowError:
         found = None
     require(constraints.numbers_fit, found)
@@ -129,9 +129,10 @@ def defined(ctx: Context, node: Node) -> None:
         name: ctx.constant(value) for name, value in zip(definitions.INPUTS[node.op_type][1:], node.inputs[1:], strict=True)
     }
     numbers = {name: np.asarray(value, np.int64) for name, value in given.items()}
-    above = {name: 128 if ctx.model.elem(end) == onnx.TensorProto.UINT8 else 0
-             for name, end in (("x", node.inputs[0]), ("y", node.output))}  # fmt: skip
-    finish = Finish(*(int(scalar(numbers[name])) - above["y"] for name in ("zero_point", "low", "high")))
+    ends = {"x": node.inputs[0], "y": node.output}
+    above = {end: 128 if ctx.model.elem(name) == onnx.TensorProto.UINT8 else 0 for end, name in ends.items()}
+    zero, low, high = (int(scalar(numbers[name])) - above["y"] for name in ("zero_point", "low", "high"))
+    finish = Finish(zero, low, high)
     op: Softmax | Normalisation
     if node.op_type == definitions.SOFTMAX:
         op = Softmax(node.name, (), (), numbers["e"], numbers["t"], finish)
