@@ -15,6 +15,7 @@ SCALE_INPUTS: dict[str, tuple[int, ...]] = {
     "QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6),
     "QLinearAdd": (1, 4, 6), "QLinearMul": (1, 4, 6), "QGemm": (1, 4, 7), "QLinearAveragePool": (1, 3),
     "QLinearGlobalAveragePool": (1, 3), "QLinearLeakyRelu": (1, 3), "QLinearSigmoid": (1, 3), "QLinearConcat": (0,),
+    "QLinearSoftmax": (1, 3),
 }  # fmt: skip
 """The inputs of each operator that are scales."""
 

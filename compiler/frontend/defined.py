@@ -28,7 +28,7 @@ def with_definitions(model: Model, found: Iterable[Defined]) -> Model:
     nodes: list[Node] = []
     for node in model.nodes:
         each = by_node.get(node.name)
-        nodes += [node] if each is None else _calls(each, node.output, constants)
+        nodes += [node] if each is None else _calls(each, each.op.name, node.output, constants)
     wanted, kept = {*model.outputs}, list[Node]()
     for node in reversed(nodes):
         if not wanted.isdisjoint(node.outputs):
@@ -45,7 +45,7 @@ def beside_definitions(model: Model, found: Iterable[Defined]) -> Model:
     names: list[str] = []
     for each in found:
         names += [outputs[each.node], outputs[each.node] + INTEGERS]
-        nodes += _calls(each, names[-1], constants)
+        nodes += _calls(each, names[-1], names[-1], constants)
     types = {name: model.types[name.removesuffix(INTEGERS)] for name in names}
     model = replace(model, outputs=tuple(names), types={**model.types, **types}, opsets=_opsets(model))
     return model.with_nodes(nodes, constants)
@@ -55,7 +55,7 @@ def _opsets(model: Model) -> Mapping[str, int]:
     return {**model.opsets, DOMAIN: 1}
 
 
-def _calls(each: Defined, output: str, constants: dict[str, Array]) -> list[Node]:
+def _calls(each: Defined, label: str, output: str, constants: dict[str, Array]) -> list[Node]:
     """The call of a definition, with its constants, and the quantisation of a float operand, which loses nothing."""
     op, target, nodes, stored = each.op, each.target, list[Node](), each.source
 
@@ -81,4 +81,4 @@ def _calls(each: Defined, output: str, constants: dict[str, Array]) -> list[Node
         numbers |= {"divisor": 1 << MOST_F - F_STEP * op.shift, "centred": int(not op.rms)}
     inputs = [constant(key, np.asarray(numbers[key], np.int64)) for key in INPUTS[name][1:]]
     to = onnx.TensorProto.UINT8 if target.unsigned else onnx.TensorProto.INT8
-    return [*nodes, Node(op.name, name, (stored, *inputs), (output,), {"to": to}, DOMAIN)]
+    return [*nodes, Node(label, name, (stored, *inputs), (output,), {"to": to}, DOMAIN)]

@@ -24,7 +24,7 @@ def row_fits(length: int) -> bool:
     return length <= MAX_ROW
 
 
-@constrains(*SOFTMAXES, *NORMALISATIONS)
+@constrains(*SOFTMAXES, *NORMALISATIONS, "QuantizeLinear")
 def numbers_fit(found: object) -> bool:
     """ROW holds its numbers: the output scale of a softmax is above 1/512, factors, offsets and epsilon of a normalisation are
     moderate."""

@@ -18,7 +18,7 @@ from compiler.frontend.importer.layout import axis, last_letters_for
 from compiler.frontend.importer.values import Mapped, OfRows, Params
 from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.weights import real_constant
-from compiler.frontend.model import MICROSOFT, Node, scalar
+from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 from compiler.xgraph.ops import Finish
 from compiler.xgraph.rows import Normalisation, Softmax
 from isa.rows import F_STEP, MOST_F, RowError, below_root, exponentials, factors
@@ -41,16 +41,17 @@ class Defined:
 
 @rule("Softmax")
 def softmax(ctx: Context, node: Node) -> None:
-    x = ctx.mapped(node.inputs[0])
+    x = _rows(ctx, node)
     _check_axis(node, x.shape, ctx.model.opsets.get("", 0))
     ctx.values[node.output] = OfRows(x, node)
 
 
 @rule(*constraints.NORMALISATIONS)
 def normalisation(ctx: Context, node: Node) -> None:
-    x = ctx.mapped(node.inputs[0])
+    x = _rows(ctx, node)
     require(constraints.last_axis, x.shape, node.integer("axis", -1) % len(x.shape))
     require(constraints.one_result, node.outputs)
+    require(constraints.factors_constant, _factors(ctx, node), x.shape[-1])
     ctx.values[node.output] = OfRows(x, node)
 
 
@@ -58,11 +59,23 @@ def normalisation(ctx: Context, node: Node) -> None:
 def qlinear_softmax(ctx: Context, node: Node) -> None:
     """onnxruntime's kernel has whole steps in one: 254 of 1/255."""
     kind = ctx.model.elem(node.output)
-    x = replace(ctx.mapped(node.inputs[0]), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
+    x = replace(_rows(ctx, node), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
     params = ctx.params(node.inputs[3], node.input(4), kind)
     _check_axis(node, x.shape, node.integer("opset", ALONE_SINCE))
     op = _softmax(node, x, 1 / max(1, math.floor(1 / np.float32(params.scale))), params)
     ctx.values[node.output] = _made(ctx, x, op, params, node.output, Defined(node.name, node.inputs[0], None, params, op))
+
+
+def _rows(ctx: Context, node: Node) -> Mapped:
+    x = ctx.mapped(node.inputs[0])
+    require(general.at_most_four_dimensions, x.shape)
+    require(constraints.row_fits, x.shape[-1])
+    return x
+
+
+def _factors(ctx: Context, node: Node) -> tuple[Array | None, Array | None]:
+    """Gamma and beta."""
+    return real_constant(ctx, node.inputs[1]), real_constant(ctx, node.input(2)) if node.input(2) else np.zeros(1)
 
 
 def _check_axis(node: Node, shape: tuple[int, ...], opset: int) -> None:
@@ -71,8 +84,11 @@ def _check_axis(node: Node, shape: tuple[int, ...], opset: int) -> None:
 
 
 def finished(ctx: Context, value: OfRows, quantiser: Node, params: Params) -> Mapped:
+    """Named by its node; by the quantiser, where others read the float result, too."""
     x, node = value.source, value.node
     op = _softmax(node, x, params.scale, params) if node.op_type == "Softmax" else _normalisation(ctx, node, x, params)
+    if len(ctx.consumers[node.output]) > 1 or node.output in ctx.model.outputs:
+        op = replace(op, name=quantiser.name)
     return _made(ctx, x, op, params, quantiser.output, Defined(quantiser.name, node.inputs[0], x.params, params, op))
 
 
@@ -88,9 +104,7 @@ def _softmax(node: Node, x: Mapped, output_scale: float, params: Params) -> Soft
 
 def _normalisation(ctx: Context, node: Node, x: Mapped, params: Params) -> Normalisation:
     length = x.shape[-1]
-    gamma = real_constant(ctx, node.inputs[1])
-    beta = real_constant(ctx, node.input(2)) if node.input(2) else np.zeros(1)
-    require(constraints.factors_constant, (gamma, beta), length)
+    gamma, beta = _factors(ctx, node)
     assert gamma is not None
     assert beta is not None
     g, b = (np.broadcast_to(value.reshape(-1), length) for value in (gamma, beta))
@@ -108,8 +122,6 @@ def _made(
     ctx: Context, x: Mapped, op: Softmax | Normalisation, params: Params, output: str, defined: Defined | None = None
 ) -> Mapped:
     """The operation on a map whose channels are the rows."""
-    require(constraints.row_fits, x.shape[-1])
-    require(general.at_most_four_dimensions, x.shape)
     if x.layout.dims[-1] != axis("C", ctx.map_shape(x)[3]):
         x = arranged(ctx, x, last_letters_for(len(x.shape)) or "")
     tensor = ctx.tensor(output, ctx.map_shape(x), params)
@@ -124,7 +136,7 @@ def _made(
 @rule(definitions.SOFTMAX, definitions.NORMALISATION, domain=DOMAIN)
 def defined(ctx: Context, node: Node) -> None:
     """What an imported model has become: its integers are given."""
-    x = ctx.mapped(node.inputs[0])
+    x = _rows(ctx, node)
     given = {
         name: ctx.constant(value) for name, value in zip(definitions.INPUTS[node.op_type][1:], node.inputs[1:], strict=True)
     }

@@ -1,0 +1,103 @@
+"""Softmax and normalisation of float models: in eight bits where the machine has ROW, else as ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from compiler.frontend.pipeline import import_model
+from compiler.frontend.reader import read
+from compiler.quantise.choices import Choices
+from compiler.quantise.forms import Form, forms_of
+from compiler.quantise.quantise import SHARES
+from compiler.xgraph.ops import Cpu
+from isa.config import preset
+from tests.compiler.frontend.row_models import ROWS
+from tilewright.checking import check
+from tilewright.compiling import compile_model
+from tilewright.inputs import random_inputs
+
+CHANNELS, TOKENS = 12, 7
+
+
+def encoder(ending: str = "") -> onnx.ModelProto:
+    """A normalisation, a dense layer, a softmax over its results, a dense layer, a residual, a normalisation, a dense layer."""
+    rng = np.random.default_rng(0)
+
+    def drawn(*shape: int) -> np.ndarray[Any, Any]:
+        return rng.normal(0, 0.4, shape).astype(np.float32)
+
+    constants = {"w1": drawn(CHANNELS, 10), "w2": drawn(10, CHANNELS), "g": 1 + drawn(CHANNELS), "o": drawn(CHANNELS)}
+    node = helper.make_node
+    nodes = [
+        node("LayerNormalization", ["x", "g", "o"], ["a"], name="first"), node("MatMul", ["a", "w1"], ["b"], name="up"),
+        node("Softmax", ["b"], ["c"], name="shares", axis=-1), node("MatMul", ["c", "w2"], ["d"], name="down"),
+        node("Add", ["d", "x"], ["e"], name="residual"), node("LayerNormalization", ["e", "g"], ["f"], name="second"),
+        node("MatMul", ["f", "w1"], ["h"], name="out"),
+    ]  # fmt: skip
+    if ending:
+        nodes.append(node(ending, ["h"], ["y"], name="ending"))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, TOKENS, CHANNELS))
+    y = helper.make_tensor_value_info("y" if ending else "h", TensorProto.FLOAT, (1, TOKENS, 10))
+    graph = helper.make_graph(nodes, "encoder", [x], [y], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+DATA = {"x": np.random.default_rng(1).normal(0, 1, (8, TOKENS, CHANNELS)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("scheme", ["free", "power_of_two"])
+def test_an_encoder_is_one_segment(scheme: str) -> None:
+    compiled = compile_model(encoder(), ROWS, calibration=DATA, scheme=scheme, cache=False)
+    graph = compiled.imported.graph
+    assert {*compiled.imported.reasons} == {"x_QuantizeLinear", "h_DequantizeLinear"}
+    kinds = [type(op).__name__ for op in graph.ops]
+    assert (kinds.count("Softmax"), kinds.count("Normalisation"), kinds.count("Conv")) == (1, 2, 3)
+    shares = graph.tensors[next(op.output for op in graph.ops if op.name == "shares")].quantisation
+    assert (shares.scale, shares.zero_point) == (1 / 256, -128) == (SHARES.scale, SHARES.zero_point)
+    found = check(compiled, random_inputs(compiled.program), per_layer=True)
+    assert found.equal
+    assert len(found.defined) == 3
+    assert all(row.within(1) for row in found.defined)
+
+
+def test_without_row_both_stay_in_float() -> None:
+    compiled = compile_model(encoder(), preset("nano"), calibration=DATA, cache=False)
+    assert {"first", "shares", "second"} <= {*compiled.imported.reasons}
+    assert not compiled.imported.defined
+
+
+def test_a_softmax_at_the_end_stays_in_float() -> None:
+    found = import_model(encoder("Softmax"), calibration=DATA, rows=True)
+    assert "ending" in found.reasons
+    assert {op.name for op in found.graph.ops if not isinstance(op, Cpu)} >= {"first", "shares", "second"}
+
+
+def test_what_is_asked_stays_in_float() -> None:
+    found = import_model(encoder(), calibration=DATA, choices=Choices(keep_float=("shares",)), rows=True)
+    assert found.reasons["shares"] == "kept on the CPU as asked"
+    assert "first" not in found.reasons
+
+
+def test_a_rest_that_is_quantised_has_them_too() -> None:
+    """The dense layers come quantised, all else in float."""
+    compiled = compile_model(encoder(), preset("nano"), calibration=DATA, cache=False)
+    partly = compiled.imported.oracle
+    found = import_model(partly, calibration=DATA, choices=Choices(rest=True), rows=True)
+    assert not {"first", "shares", "second"} & {*found.reasons}
+
+
+def test_forms() -> None:
+    net = read(encoder())
+    assert not {"first", "shares", "second"} & {*forms_of(net).of}
+    with_row = forms_of(net, rows=True)
+    assert [with_row.of[name] for name in ("first", "shares", "second")] == [Form.FLOAT] * 3
+    assert "shares" not in forms_of(net, frozenset({"shares"}), rows=True).of
+    other = read(encoder())
+    nodes = [replace(n, attributes={"axis": 1}) if n.name == "shares" else n for n in other.nodes]
+    assert "shares" not in forms_of(replace(other, nodes=tuple(nodes)), rows=True).of, "not over the last dimension"
