@@ -12,7 +12,7 @@ from compiler.definitions.integer_graph import DOMAIN
 from compiler.definitions.rows import INPUTS, NORMALISATION, SOFTMAX
 from compiler.frontend.importer.rows import Defined
 from compiler.frontend.model import Array, Model, Node
-from compiler.xgraph.rows import Softmax
+from compiler.xgraph.row_operations import Softmax
 from isa.rows import F_STEP, MOST_F
 
 INTEGERS = "/integers"

@@ -22,7 +22,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
-from compiler.xgraph.rows import Normalisation, Softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import MAX_REDUCED_LANES

@@ -13,7 +13,7 @@ from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
 from compiler.xgraph.printer import form
-from compiler.xgraph.rows import Normalisation, Softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax
 
 
 class Shapes:

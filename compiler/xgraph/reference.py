@@ -27,7 +27,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
-from compiler.xgraph.rows import Normalisation, Softmax, normalisation, softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax, normalisation, softmax
 from isa.errors import TilewrightError
 
 Int8 = NDArray[np.int8]

@@ -29,7 +29,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
-from compiler.xgraph.rows import Normalisation, Softmax, check_normalisation, check_softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax, check_normalisation, check_softmax
 from compiler.xgraph.tensor import Tensor
 
 Shape = tuple[int, ...]

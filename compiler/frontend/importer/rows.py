@@ -20,7 +20,7 @@ from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import MICROSOFT, Array, Node, scalar
 from compiler.xgraph.ops import Finish
-from compiler.xgraph.rows import Normalisation, Softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from isa.rows import F_STEP, MOST_F, RowError, below_root, exponentials, factors
 
 ALONE_SINCE = 13

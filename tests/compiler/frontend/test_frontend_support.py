@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.frontend import partition
 from compiler.definitions.integer_graph import DOMAIN
+from compiler.frontend import partition
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.run import interpreted

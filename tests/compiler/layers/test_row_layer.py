@@ -12,7 +12,7 @@ from compiler.layers.lower import lower
 from compiler.xgraph.ops import Finish
 from compiler.xgraph.parser import parse_graph
 from compiler.xgraph.printer import print_graph
-from compiler.xgraph.rows import Normalisation, Softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.verify import verify
 from isa.config import MachineConfig, preset
 from isa.rows import below_root, exponentials, factors

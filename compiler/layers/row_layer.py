@@ -12,7 +12,7 @@ from compiler.layers.eltwise import MiscLayer
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
 from compiler.layers.packing import exponential_words, norm_words
 from compiler.layers.placed import Placed, Rows
-from compiler.xgraph.rows import Normalisation, Softmax
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import Buffer, RowMode, Unit
