@@ -43,7 +43,7 @@ def drawn(length: int, seed: int) -> Ints:
     return np.concatenate([*some, *edges, peak]).astype(np.int64)
 
 
-def on_onnxruntime(name: str, x: Ints, opset: int = 21, **constants: object) -> Ints:
+def on_onnxruntime(name: str, x: Ints, opset: int = 21, /, **constants: object) -> Ints:
     """What the definition makes of int8 rows, and of the same as uint8; ``constants``: what it reads besides."""
     signed = _run(name, x.astype(np.int8), opset, {**constants, "low": -128, "high": 127})
     higher = {"x_zero_point", "zero_point"} & {*constants}
