@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
+from compiler.frontend.constraints.rows import NORMALISATIONS
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
 
@@ -33,7 +34,7 @@ ARRANGED = {"Transpose", "Reshape"}
 """What is stored in another order, of as many dimensions as there are: a shuffle of channels has five."""
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
-OF_ROWS = {"Softmax", "LayerNormalization", "RMSNormalization"}
+OF_ROWS = {"Softmax", *NORMALISATIONS}
 """What ROW computes."""
 MEANS = {"ReduceMean", "ReduceSum"}
 PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
