@@ -1,4 +1,4 @@
-"""Quantised models of softmax and normalisation, and a machine that has ROW."""
+"""Models of softmax and normalisation, and a machine that has ROW."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from isa.config import preset
 ROWS = replace(preset("nano"), name="nano_rows", build_rows=True, row_words=16)
 SCALE = np.float32(0.05)
 Array = np.ndarray[Any, Any]
+CHANNELS, TOKENS = 12, 7
+DATA = {"x": np.random.default_rng(1).normal(0, 1, (8, TOKENS, CHANNELS)).astype(np.float32)}
 
 
 def model(
@@ -56,3 +58,26 @@ def between(
         helper.make_node("QuantizeLinear", ["made", "t", "w"], ["y"], name="quantize"),
     ]
     return model(nodes, shape, constants, opset, kind)
+
+
+def encoder(ending: str = "") -> onnx.ModelProto:
+    """A normalisation, a dense layer, a softmax over its results, a dense layer, a residual, a normalisation, a dense layer."""
+    rng = np.random.default_rng(0)
+
+    def drawn(*shape: int) -> Array:
+        return rng.normal(0, 0.4, shape).astype(np.float32)
+
+    constants = {"w1": drawn(CHANNELS, 10), "w2": drawn(10, CHANNELS), "g": 1 + drawn(CHANNELS), "o": drawn(CHANNELS)}
+    node = helper.make_node
+    nodes = [
+        node("LayerNormalization", ["x", "g", "o"], ["a"], name="first"), node("MatMul", ["a", "w1"], ["b"], name="up"),
+        node("Softmax", ["b"], ["c"], name="shares", axis=-1), node("MatMul", ["c", "w2"], ["d"], name="down"),
+        node("Add", ["d", "x"], ["e"], name="residual"), node("LayerNormalization", ["e", "g"], ["f"], name="second"),
+        node("MatMul", ["f", "w1"], ["h"], name="out"),
+    ]  # fmt: skip
+    if ending:
+        nodes.append(node(ending, ["h"], ["y"], name="ending"))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, TOKENS, CHANNELS))
+    y = helper.make_tensor_value_info("y" if ending else "h", TensorProto.FLOAT, (1, TOKENS, 10))
+    graph = helper.make_graph(nodes, "encoder", [x], [y], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

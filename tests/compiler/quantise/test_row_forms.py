@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import import_model
 from compiler.frontend.reader import read
@@ -17,38 +13,10 @@ from compiler.quantise.forms import Form, forms_of
 from compiler.quantise.quantise import SHARES
 from compiler.xgraph.ops import Cpu
 from isa.config import preset
-from tests.compiler.frontend.row_models import ROWS
+from tests.compiler.frontend.row_models import DATA, ROWS, encoder
 from tilewright.checking import check
 from tilewright.compiling import compile_model
 from tilewright.inputs import random_inputs
-
-CHANNELS, TOKENS = 12, 7
-
-
-def encoder(ending: str = "") -> onnx.ModelProto:
-    """A normalisation, a dense layer, a softmax over its results, a dense layer, a residual, a normalisation, a dense layer."""
-    rng = np.random.default_rng(0)
-
-    def drawn(*shape: int) -> np.ndarray[Any, Any]:
-        return rng.normal(0, 0.4, shape).astype(np.float32)
-
-    constants = {"w1": drawn(CHANNELS, 10), "w2": drawn(10, CHANNELS), "g": 1 + drawn(CHANNELS), "o": drawn(CHANNELS)}
-    node = helper.make_node
-    nodes = [
-        node("LayerNormalization", ["x", "g", "o"], ["a"], name="first"), node("MatMul", ["a", "w1"], ["b"], name="up"),
-        node("Softmax", ["b"], ["c"], name="shares", axis=-1), node("MatMul", ["c", "w2"], ["d"], name="down"),
-        node("Add", ["d", "x"], ["e"], name="residual"), node("LayerNormalization", ["e", "g"], ["f"], name="second"),
-        node("MatMul", ["f", "w1"], ["h"], name="out"),
-    ]  # fmt: skip
-    if ending:
-        nodes.append(node(ending, ["h"], ["y"], name="ending"))
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, TOKENS, CHANNELS))
-    y = helper.make_tensor_value_info("y" if ending else "h", TensorProto.FLOAT, (1, TOKENS, 10))
-    graph = helper.make_graph(nodes, "encoder", [x], [y], [numpy_helper.from_array(v, k) for k, v in constants.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-DATA = {"x": np.random.default_rng(1).normal(0, 1, (8, TOKENS, CHANNELS)).astype(np.float32)}
 
 
 @pytest.mark.parametrize("scheme", ["free", "power_of_two"])
