@@ -15,10 +15,13 @@ from isa.rows import (
     B_SHIFT,
     D_BITS,
     D_FRACTION,
+    F_STEP,
+    MOST_F,
     MOST_QUOTIENT,
     P_SHIFT,
     Q_POINT,
     R_BITS,
+    SHIFTS,
     T_SHIFT,
     U_SHIFT,
 )
@@ -30,6 +33,11 @@ INPUTS = {
 }
 """``x`` has eight bits, all others are int64: ``e`` and ``t`` as ``isa.rows.exponentials`` makes them, ``g`` and ``b`` as
 ``isa.rows.factors``, ``k`` as ``isa.rows.below_root``; ``divisor`` is ``2^F``, ``centred`` 0 for RMS and else 1."""
+
+TABLES = ("e", "t", "g", "b")
+"""Which of them are lists; all others but ``x`` are single numbers."""
+DIVISORS = tuple(1 << MOST_F - F_STEP * shift for shift in range(SHIFTS))
+"""By shifts."""
 
 
 def definition(name: str, opset: int) -> onnx.FunctionProto:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 from compiler.definitions.integer_graph import DOMAIN
+from compiler.definitions.rows import DIVISORS, INPUTS, TABLES
 from compiler.frontend.errors import ModelError
 from compiler.frontend.model import MICROSOFT, Model, Node
 
@@ -78,6 +79,8 @@ def ordered(nodes: Sequence[Node], given: set[str]) -> tuple[Node, ...]:
 def check_constants(model: Model) -> None:
     for node in model.nodes:
         _check_quantisation(model, node)
+        if node.domain == DOMAIN:
+            _check_call(model, node)
 
 
 def check_shapes(model: Model) -> None:
@@ -103,6 +106,26 @@ def finite(model: Model, node: Node) -> bool:
     return all(
         value is None or value.dtype.kind != "f" or value.dtype.itemsize == 1 or np.isfinite(value).all() for value in read
     )
+
+
+def _check_call(model: Model, node: Node) -> None:
+    """A call of an integer definition: all that it reads besides its operand are constants of int64, as we write them."""
+    names = INPUTS.get(node.op_type, ())
+    if len(node.inputs) != len(names):
+        known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in INPUTS.items())
+        raise ModelError(
+            f"node {node.name}: {node.domain}.{node.op_type} of {len(node.inputs)} inputs is unknown; expected {known}: replace "
+            "the node or remove it"
+        )
+    for role, name in list(zip(names, node.inputs, strict=True))[1:]:
+        value = model.constants.get(name)
+        sound = value is not None and value.dtype == np.int64 and value.ndim == (role in TABLES)
+        if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
+            found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]
+            raise ModelError(
+                f"node {node.name}: {role} {name} is {found}, what `tilewright compile --save-onnx` writes is expected; write it "
+                "again"
+            )
 
 
 def _check_quantisation(model: Model, node: Node) -> None:

@@ -9,11 +9,10 @@ import numpy as np
 import onnx
 
 from compiler.definitions.integer_graph import DOMAIN
-from compiler.definitions.rows import INPUTS, NORMALISATION, SOFTMAX
+from compiler.definitions.rows import DIVISORS, INPUTS, NORMALISATION, SOFTMAX
 from compiler.frontend.importer.rows import Defined
 from compiler.frontend.model import Array, Model, Node
 from compiler.xgraph.row_operations import Softmax
-from isa.rows import F_STEP, MOST_F
 
 INTEGERS = "/integers"
 """What is appended to the name of a result that there is twice."""
@@ -78,7 +77,7 @@ def _calls(each: Defined, label: str, output: str, constants: dict[str, Array]) 
         name = NORMALISATION
         zero_point = 0 if each.params is None else each.params.stored
         numbers |= {"x_zero_point": zero_point, "k": op.k, "g": op.g, "b": op.b}
-        numbers |= {"divisor": 1 << MOST_F - F_STEP * op.shift, "centred": int(not op.rms)}
+        numbers |= {"divisor": DIVISORS[op.shift], "centred": int(not op.rms)}
     inputs = [constant(key, np.asarray(numbers[key], np.int64)) for key in INPUTS[name][1:]]
     to = onnx.TensorProto.UINT8 if target.unsigned else onnx.TensorProto.INT8
     return [*nodes, Node(label, name, (stored, *inputs), (output,), {"to": to}, DOMAIN)]

@@ -18,10 +18,10 @@ from compiler.frontend.importer.layout import axis, last_letters_for
 from compiler.frontend.importer.values import Mapped, OfRows, Params
 from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.weights import real_constant
-from compiler.frontend.model import MICROSOFT, Array, Node, scalar
+from compiler.frontend.model import MICROSOFT, Array, Node
 from compiler.xgraph.ops import Finish
 from compiler.xgraph.row_operations import Normalisation, Softmax
-from isa.rows import F_STEP, MOST_F, RowError, below_root, exponentials, factors
+from isa.rows import RowError, below_root, exponentials, factors
 
 ALONE_SINCE = 13
 """From this operator set on Softmax has one axis; before, it takes all dimensions from its axis on together."""
@@ -137,21 +137,20 @@ def _made(
 def defined(ctx: Context, node: Node) -> None:
     """What an imported model has become: its integers are given."""
     x = _rows(ctx, node)
-    given = {
-        name: ctx.constant(value) for name, value in zip(definitions.INPUTS[node.op_type][1:], node.inputs[1:], strict=True)
-    }
-    numbers = {name: np.asarray(value, np.int64) for name, value in given.items()}
+    require(general.eight_bits, ctx.model.elem(node.output))
+    inputs = zip(definitions.INPUTS[node.op_type], node.inputs, strict=True)
+    numbers = {role: ctx.model.constants[name] for role, name in inputs if role != "x"}
     ends = {"x": node.inputs[0], "y": node.output}
     above = {end: 128 if ctx.model.elem(name) == onnx.TensorProto.UINT8 else 0 for end, name in ends.items()}
-    zero, low, high = (int(scalar(numbers[name])) - above["y"] for name in ("zero_point", "low", "high"))
+    zero, low, high = (int(numbers[name]) - above["y"] for name in ("zero_point", "low", "high"))
     finish = Finish(zero, low, high)
     op: Softmax | Normalisation
     if node.op_type == definitions.SOFTMAX:
         op = Softmax(node.name, (), (), numbers["e"], numbers["t"], finish)
     else:
-        shift = (MOST_F - (int(scalar(numbers["divisor"])).bit_length() - 1)) // F_STEP
-        zero_point = int(scalar(numbers["x_zero_point"])) - above["x"]
-        k, rms = int(scalar(numbers["k"])), not scalar(numbers["centred"])
+        shift = definitions.DIVISORS.index(int(numbers["divisor"]))
+        zero_point = int(numbers["x_zero_point"]) - above["x"]
+        k, rms = int(numbers["k"]), not numbers["centred"]
         op = Normalisation(node.name, (), (), numbers["g"], numbers["b"], shift, k, rms, zero_point, finish)
     ctx.values[node.output] = _made(ctx, x, op, ctx.host_params(node.output), node.output)
 

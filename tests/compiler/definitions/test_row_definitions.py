@@ -12,10 +12,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from compiler.definitions.integer_graph import DOMAIN
-from compiler.definitions.rows import INPUTS, NORMALISATION, SOFTMAX, definition, is_definition
+from compiler.definitions.rows import DIVISORS, INPUTS, NORMALISATION, SOFTMAX, definition, is_definition
 from isa.rows import (
-    F_STEP,
-    MOST_F,
     Ints,
     RowError,
     below_root,
@@ -98,7 +96,7 @@ def test_normalisation(length: int, rms: bool, scale: float, epsilon: float, out
     zero_point, input_zero_point = -7, 5 if rms else 0
     ours = rows.normalised(x - input_zero_point, k, g, b, shift, rms=rms)
     ours = np.clip(ours + zero_point, -128, 127)
-    numbers = {"k": k, "g": g, "b": b, "divisor": 1 << MOST_F - F_STEP * shift, "centred": not rms}
+    numbers = {"k": k, "g": g, "b": b, "divisor": DIVISORS[shift], "centred": not rms}
     theirs = on_onnxruntime(NORMALISATION, x, x_zero_point=input_zero_point, zero_point=zero_point, **numbers)
     assert np.array_equal(ours, theirs)
     real = (x - input_zero_point) * scale

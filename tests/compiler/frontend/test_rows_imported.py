@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.constraints import general, rows
 from compiler.frontend.constraints.base import refusal
@@ -15,6 +15,7 @@ from compiler.frontend.pipeline import import_model
 from compiler.programs.fitting import fitted
 from compiler.xgraph.ops import Cpu
 from isa.config import preset
+from isa.errors import TilewrightError
 from tests.compiler.frontend.row_models import ROWS, between, model
 from tilewright.checking import Check, check
 from tilewright.compiling import compile_model
@@ -223,3 +224,46 @@ def test_a_machine_without_row_computes_as_ever() -> None:
     assert found.reasons["row"] == "no unit of the machine computes Softmax"
     assert not found.defined
     assert all(node.domain != "tilewright" for node in found.oracle.graph.node)
+
+
+def spoiled(name: str, value: object, *, inputs: int | None = None, operator: str = "") -> onnx.ModelProto:
+    """The oracle of a normalisation, with another constant or another call."""
+    found = onnx.ModelProto()
+    found.CopyFrom(import_model(between("LayerNormalization", (1, 5, 9)), rows=True).oracle)
+    (call,) = (node for node in found.graph.node if node.domain == "tilewright")
+    call.op_type = operator or call.op_type
+    if inputs is not None:
+        del call.input[inputs:]
+    places = {held.name: place for place, held in enumerate(found.graph.initializer)}
+    if name:
+        found.graph.initializer[places[f"y/{name}"]].CopyFrom(numpy_helper.from_array(np.asarray(value), f"y/{name}"))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (spoiled("divisor", 1 << 40), r"node row: divisor y/divisor is int64 1099511627776, what .* writes is expected; write it"),
+        (spoiled("k", np.int32(5)), r"node row: k y/k is int32 5, what"),
+        (spoiled("g", 5), r"node row: g y/g is int64 5, what"),
+        (spoiled("centred", 2), r"node row: centred y/centred is int64 2, what"),
+        (spoiled("g", np.ones(8, np.int64)), r"operation row: shape of g is \(8,\), \(9,\) is expected"),
+        (spoiled("k", 1 << 48), r"operation row: k is 281474976710656, 1 to 281474976710655 is expected"),
+        (spoiled("zero_point", 200), r"operation row: zero_point is 200, -128 to 127 is expected"),
+        (spoiled("", 0, inputs=4), r"node row: tilewright.LayerNormalization of 4 inputs is unknown; expected Softmax of 6 inputs"),
+        (spoiled("", 0, operator="Hardmax"), r"node row: tilewright.Hardmax of 10 inputs is unknown; expected"),
+    ],
+)
+def test_spoiled_calls_of_definitions_are_refused(given: onnx.ModelProto, told: str) -> None:
+    with pytest.raises(TilewrightError, match=told):
+        import_model(given, rows=True)
+
+
+def test_another_function_of_the_name_is_none_of_ours() -> None:
+    """It is what its own nodes are: on the CPU."""
+    given = spoiled("", 0)
+    (function,) = given.functions
+    function.node[-1].op_type = "Neg"
+    found = import_model(given, rows=True)
+    assert all(isinstance(op, Cpu) for op in found.graph.ops)
+    assert "Neg" in {node.op_type for node in found.oracle.graph.node}
