@@ -114,8 +114,8 @@ def _check_call(model: Model, node: Node) -> None:
     if len(node.inputs) != len(names):
         known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in INPUTS.items())
         raise ModelError(
-            f"node {node.name}: {node.domain}.{node.op_type} of {len(node.inputs)} inputs is unknown; expected {known}: replace "
-            "the node or remove it"
+            f"node {node.name}: {node.domain}.{node.op_type} of {len(node.inputs)} inputs is unknown; expected {known}: "
+            "replace the node or remove it"
         )
     for role, name in list(zip(names, node.inputs, strict=True))[1:]:
         value = model.constants.get(name)
@@ -123,8 +123,8 @@ def _check_call(model: Model, node: Node) -> None:
         if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
             found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]
             raise ModelError(
-                f"node {node.name}: {role} {name} is {found}, what `tilewright compile --save-onnx` writes is expected; write it "
-                "again"
+                f"node {node.name}: {role} {name} is {found}, what `tilewright compile --save-onnx` writes is expected; "
+                "write it again"
             )
 
 
