@@ -86,5 +86,5 @@ def _beside_floats(imported: ImportedModel, inputs: Mapping[str, Array]) -> list
     names = [value.name for value in model.graph.output]
     floats = session(model.SerializeToString(), kind=FLOAT)
     found = dict(zip(names, run_session(floats, names, dict(inputs)), strict=True))
-    return compare({name.removesuffix(INTEGERS): value for name, value in found.items() if name.endswith(INTEGERS)},
-                   {name: value for name, value in found.items() if not name.endswith(INTEGERS)})
+    ours = {name.removesuffix(INTEGERS): value for name, value in found.items() if name.endswith(INTEGERS)}
+    return compare(ours, {name: found[name] for name in ours})

@@ -115,10 +115,8 @@ def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
 
 
 def _pointwise(ops: Sequence[Op]) -> bool:
-    def alone(op: Op) -> bool:
-        return op.in_place or op.reads_channels is Channels.WHOLE or (isinstance(op, Conv) and op.window == Window((1, 1)))
-
-    return all(map(alone, ops))
+    dense = (isinstance(op, Conv) and op.window == Window((1, 1)) for op in ops)
+    return all(own or op.in_place or op.reads_channels is Channels.WHOLE for own, op in zip(dense, ops, strict=True))
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
