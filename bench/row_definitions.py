@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from bench.command import command
+from compiler.frontend.session import session
 from isa.rows import Ints, below_root, exponentials, factors
 from sim.functional.rows import normalised, softmax
+from sim.runtime.sessions import onnxruntime
 
 ELEMENTS = 2_000_000
 BLOCK = 200_000
@@ -45,12 +46,6 @@ def float_reading(node: onnx.NodeProto, constants: dict[str, npt.NDArray[np.floa
     return bytes(model.SerializeToString())
 
 
-def session_of(model: bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 def blocks(rng: np.random.Generator, elements: int, length: int, spread: float) -> Iterator[Bytes]:
     for _ in range(0, elements, BLOCK):
         yield np.clip(np.rint(rng.normal(0, spread, (BLOCK // length, length))), -128, 127).astype(np.int8)
@@ -60,8 +55,8 @@ def softmax_row(elements: int) -> tuple[int, int, int]:
     """Elements, those that differ, and by how much at most."""
     scale, output = 0.08, 1 / 255
     e, t = exponentials(float(np.float32(scale)), float(np.float32(output)))
-    session = session_of(float_reading(helper.make_node("Softmax", ["real"], ["result"], axis=-1), {}, (scale, output)))
-    return counted(session, blocks(np.random.default_rng(1), elements, TOKENS, 20), lambda x: softmax(x, e, t))
+    loaded = session(float_reading(helper.make_node("Softmax", ["real"], ["result"], axis=-1), {}, (scale, output)))
+    return counted(loaded, blocks(np.random.default_rng(1), elements, TOKENS, 20), lambda x: softmax(x, e, t))
 
 
 def normalised_row(elements: int) -> tuple[int, int, int]:
@@ -69,19 +64,19 @@ def normalised_row(elements: int) -> tuple[int, int, int]:
     rng = np.random.default_rng(2)
     gamma, beta = (rng.normal(mean, 0.3, CHANNELS).astype(np.float32) for mean in (1, 0))
     node = helper.make_node("LayerNormalization", ["real", "g", "b"], ["result"], epsilon=EPSILON)
-    session = session_of(float_reading(node, {"g": gamma, "b": beta}, (float(scale), float(output))))
+    loaded = session(float_reading(node, {"g": gamma, "b": beta}, (float(scale), float(output))))
     g, b, shift = factors(gamma, beta, float(output))
     k = below_root(EPSILON, CHANNELS, float(scale))
-    return counted(session, blocks(rng, elements, CHANNELS, 25), lambda x: normalised(x, k, g, b, shift, rms=False))
+    return counted(loaded, blocks(rng, elements, CHANNELS, 25), lambda x: normalised(x, k, g, b, shift, rms=False))
 
 
 def counted(
-    session: onnxruntime.InferenceSession, rows: Iterator[Bytes], integers: Callable[[Ints], Ints]
+    loaded: onnxruntime.InferenceSession, rows: Iterator[Bytes], integers: Callable[[Ints], Ints]
 ) -> tuple[int, int, int]:
     total = differ = most = 0
     for x in rows:
         ours = np.clip(integers(x.astype(np.int64)) - 128, -128, 127)
-        apart = np.abs(session.run(None, {"x": x})[0].astype(np.int64) - ours)
+        apart = np.abs(loaded.run(None, {"x": x})[0].astype(np.int64) - ours)
         total, differ, most = total + apart.size, differ + int(np.count_nonzero(apart)), max(most, int(apart.max()))
     return total, differ, most
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -110,6 +111,7 @@ def _interrupt(number: int, frame: object) -> None:
     for each in INTERRUPTS:
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
+    warnings.simplefilter("ignore")  # of parts that are made and never used
     raise KeyboardInterrupt
 
 

@@ -99,7 +99,10 @@ class PortBridge(wiring.Component):
         for number, port in enumerate(ports):
             m.submodules[f"read_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=room)
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
-            mine, low, low_error, high = Signal(), Signal(len(port.rdata)), Signal(), Signal(name=f"read_high{number}")
+            mine = Signal()
+            low = Signal(len(port.rdata))
+            low_error = Signal()
+            high = Signal(name=f"read_high{number}")
             m.d.comb += [
                 mine.eq(balance.port == number),
                 port.arvalid.eq(bus.arvalid & mine & (owed.out <= room - most) & order.w_rdy),
@@ -150,7 +153,8 @@ class PortBridge(wiring.Component):
             m.submodules[f"aw{number}"] = aw = RegisterSlice(address)
             m.submodules[f"write_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=2 * most)
             m.submodules[f"answers{number}"] = answers = RoomFifo(width=1, depth=OPEN_BURSTS)
-            held, high = data.View(word, fifo.r_data), Signal()
+            held = data.View(word, fifo.r_data)
+            high = Signal()
             half, lanes = len(port.wdata), len(port.wstrb)
             m.d.comb += [
                 aw.i.valid.eq(bus.awvalid & (to == number) & route.w_rdy & order.w_rdy),

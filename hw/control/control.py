@@ -68,7 +68,7 @@ class Control(wiring.Component):
             """Add a part that forgets everything before each program."""
             m.submodules[name] = ResetInserter(sequencer.clear)(part)
 
-        fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(), Watchdog()
+        fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(self._units), Watchdog()
         sources = [NO_UNIT, NO_UNIT, *(int(unit) for unit in self._units for _ in range(2)), None, None, NO_UNIT]
         cycles, counters, faults = CycleCounter(), CounterFile(beat_counters(self.config)[-1] + 1), Faults(sources)
         for name, part in {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth import Cat, Const, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -13,7 +15,7 @@ _UNITS = len(Unit)
 
 
 class Tokens(wiring.Component):
-    """36 counters, one for each (producer, consumer), a unit with itself included.
+    """A counter for each (producer, consumer) among ``units``, a unit with itself included; masks are of all units.
 
     ``give[p]`` is the mask of the units to which unit ``p`` gives a token in this cycle, ``take[c]`` the mask of the
     units from which unit ``c`` takes one; ``available[c]`` is the mask of the units that have a token for ``c``,
@@ -28,7 +30,8 @@ class Tokens(wiring.Component):
     for the program would not be sequential otherwise: the instruction gives its tokens, and the next one is the oldest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, units: Sequence[Unit] = tuple(Unit)) -> None:
+        self.units = units
         masks = data.ArrayLayout(unsigned(_UNITS), _UNITS)
         super().__init__({
             "give": In(masks),
@@ -39,9 +42,9 @@ class Tokens(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for producer in range(_UNITS):
-            for consumer in range(_UNITS):
-                count = Signal(range(TOKEN_MAX + 1), name=f"count_{Unit(producer).name}_{Unit(consumer).name}".lower())
+        for producer in self.units:
+            for consumer in self.units:
+                count = Signal(range(TOKEN_MAX + 1), name=f"count_{producer.name}_{consumer.name}".lower())
                 give = self.give[producer][consumer]
                 take = self.take[consumer][producer]
                 with m.If(give ^ take):

@@ -53,7 +53,8 @@ class Exponentials(wiring.Component):
             low, high = max(first - column * beat, 0), min(first + bits - column * beat, beat)
             memory = Memory(shape=high - low, depth=ENTRIES, init=[])
             m.submodules[f"{name}_{column}"] = memory
-            write, read = memory.write_port(), memory.read_port()
+            write = memory.write_port()
+            read = memory.read_port()
             m.d.comb += [
                 write.en.eq(self.write.en & (self.write.column == column)),
                 write.addr.eq(self.write.addr),

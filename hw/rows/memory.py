@@ -32,7 +32,8 @@ class RowMemory(wiring.Component):
         m = Module()
         place = place_layout(self.config)
         m.submodules.slices = slices = Memory(shape=8 * self.config.row_lanes, depth=1 << place.size, init=[])
-        write, read = slices.write_port(), slices.read_port()
+        write = slices.write_port()
+        read = slices.read_port()
         m.d.comb += [
             write.en.eq(self.write.en),
             write.addr.eq(self.write.place),

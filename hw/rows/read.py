@@ -55,7 +55,8 @@ class ReadRows(wiring.Component):
     def _ask(self, m: Module, port: ReadPort) -> None:
         m.submodules.walk = walk = RowWalk(self.config)
         fields = self.fields
-        asks, beyond = Signal(), Signal()
+        asks = Signal()
+        beyond = Signal()
         m.d.comb += [
             walk.load.eq(self.begin),
             walk.first.eq(fields.a_addr),

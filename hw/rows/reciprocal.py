@@ -57,13 +57,18 @@ class Reciprocal(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        length, total = Signal(SUM_BITS), Signal(signed(SUM_BITS))
+        length = Signal(SUM_BITS)
+        total = Signal(signed(SUM_BITS))
         """Multipliers, which turn once in the course of a product."""
-        by_length, by_total = Signal(Q_BITS), Signal(signed(Q_BITS + 1))
-        n_product, s_product = Signal(signed(PRODUCT_BITS)), Signal(signed(PRODUCT_BITS))
+        by_length = Signal(Q_BITS)
+        by_total = Signal(signed(Q_BITS + 1))
+        n_product = Signal(signed(PRODUCT_BITS))
+        s_product = Signal(signed(PRODUCT_BITS))
         below = Signal(D_BITS)
         fours = Signal(range(D_BITS // 2))
-        rest, root, quotient = Signal(REST_BITS - 2), Signal(R_BITS), Signal(Q_BITS)
+        rest = Signal(REST_BITS - 2)
+        root = Signal(R_BITS)
+        quotient = Signal(Q_BITS)
         shift = Signal(range(P_SHIFT + 1))
         left = Signal(range(max(SUM_BITS, R_BITS, Q_BITS)))
         first = Signal()

@@ -104,7 +104,8 @@ class RowUnit(wiring.Component):
         self._prepare(m, fields, softmax, taken, totals, reciprocal, prepared)
         self._look_up(m, totals, emit)
         beyond = self._write(m, fields, begin, emit, last_written)
-        end, past = Signal(len(fields.p_addr) + 1), Signal()
+        end = Signal(len(fields.p_addr) + 1)
+        past = Signal()
         m.d.sync += [end.eq(fields.p_addr + fields.words), past.eq(working & ~softmax & (end > config.buffer_depth("NORM")))]
         causes = [(past, Fault.BUFFER_ADDRESS), (read.outside & working, Fault.FM_ADDRESS), (beyond, Fault.FM_ADDRESS)]
         latch_fault(m, self.fault, [(cause, code, now.ticket) for cause, code in causes])

@@ -38,8 +38,11 @@ class RowWalk(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        row, outer = Signal(len(self.addr)), Signal(len(self.addr))
-        words_left, inner_left, outer_left = Signal.like(self.words), Signal.like(self.n1), Signal.like(self.n0)
+        row = Signal(len(self.addr))
+        outer = Signal(len(self.addr))
+        words_left = Signal.like(self.words)
+        inner_left = Signal.like(self.n1)
+        outer_left = Signal.like(self.n0)
         inner_over = Signal()
         m.d.comb += [
             self.closes.eq(words_left == 1),

@@ -10,7 +10,7 @@ from compiler.frontend.reader import read
 from compiler.quantise.bits import Bits, bits_of
 from compiler.quantise.choices import Choices
 from compiler.quantise.quantise import Quantised, quantise
-from compiler.quantise.statistics import CalibrationError
+from compiler.quantise.statistics import CalibrationError, CalibrationWarning
 from compiler.xgraph.ops import Conv
 from tests.compiler.frontend.quantised_models import check_exact, model, node
 
@@ -88,5 +88,8 @@ def test_what_cannot_be_had_is_refused() -> None:
         made("auto", method="minmax")
     with pytest.raises(CalibrationError, match="100 bytes are asked for, expected 449 or more, what four bits take"):
         made("auto:100B")
-    with pytest.raises(CalibrationError, match="'auto' needs calibration data; give it, or say 4 or 8"):
+    with (
+        pytest.warns(CalibrationWarning, match="no calibration data"),
+        pytest.raises(CalibrationError, match="'auto' needs calibration data; give it, or say 4 or 8"),
+    ):
         quantise(read(SOURCE), None, Choices(weights="auto"))

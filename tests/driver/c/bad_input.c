@@ -226,7 +226,7 @@ static void names(void)
         CHECK(strlen(tw_result_name((tw_result)i)) > 1u && strlen(tw_result_text((tw_result)i)) > 3u);
     CHECK(strcmp(tw_result_name((tw_result)TW_RESULTS), "unknown") == 0);
     CHECK(strcmp(tw_fault_name(0xffffffffu), "unknown") == 0 && strcmp(tw_fault_text(99u), "unknown") == 0);
-    CHECK(strcmp(tw_unit_name(TW_UNIT_CONV), "CONV") == 0 && strcmp(tw_unit_name(5u), "unknown") == 0);
+    CHECK(strcmp(tw_unit_name(TW_UNIT_CONV), "CONV") == 0 && strcmp(tw_unit_name(TW_UNITS), "unknown") == 0);
     CHECK(strcmp(tw_counter_name(TW_COUNTER_WAIT_DRAM / 4u), "WAIT_DRAM") == 0);
 }
 

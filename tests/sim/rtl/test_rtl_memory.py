@@ -174,8 +174,8 @@ def test_random_programs_of_the_suite_meet_bad_beats_and_all_else() -> None:
 
 def test_a_machine_that_hides_little_latency_seldom_meets_more() -> None:
     slow = replace(NANO, axi_reads=1, axi_burst_beats=1)
-    met = {seed: memory_of(random_program(slow, seed, size=3)).latency for seed in range(64)}
-    assert {seed for seed, latency in met.items() if latency > HIDDEN} <= {3, 19, 35, 51}
+    met = {seed: memory_of(random_program(slow, seed, size=3)).latency for seed in range(256)}
+    assert {seed for seed, latency in met.items() if latency > HIDDEN} <= set(range(3, 256, 16))
     assert max(met.values()) > 100
 
 
