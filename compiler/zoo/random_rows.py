@@ -9,8 +9,8 @@ from compiler.zoo.network import Value
 from compiler.zoo.random_layers import AnyNetwork, Made, Maps, layer
 
 LAST, SECOND = (0, 2, 3, 1), (0, 3, 1, 2)
-NORMALISATIONS = {"LayerNormalization": 0, "RMSNormalization": 23, "SimplifiedLayerNormalization": 0}
-"""And the operator set that brought each, if it is younger than usual. The last is onnxruntime's."""
+NORMALISATIONS = {"LayerNormalization": 0, "RMSNormalization": 23}
+"""And the operator set that brought each, if it is younger than usual."""
 BESIDE = 0.2
 """How many go over the columns of a map instead, which no unit does."""
 

@@ -53,6 +53,8 @@ WRITTEN_AS_INTEGERS = (
 """Layers that are other operators once onnxruntime's tool has quantised them, or that stay what they are only there."""
 NEVER_NODES = {"Cast", "Dropout", "Identity", "Upsample"}
 """Taken out, or brought up to date, before there is a machine."""
+UNDRAWN = {"SimplifiedLayerNormalization"}
+"""Of onnxruntime alone: onnx's checker refuses it."""
 
 
 @pytest.mark.parametrize("first", [first if first < QUICK else pytest.param(first, marks=pytest.mark.slow) for first in FIRST])
@@ -107,8 +109,8 @@ def test_every_operator_of_the_table_of_support_is_drawn_and_runs_on_the_machine
             assert imported.model is not None
             drawn |= {node.op_type for nodes in (case.model().graph.node, imported.model.nodes) for node in nodes}
             seen |= {node.op_type for node in imported.model.nodes if node.name not in imported.reasons}
-    assert table <= drawn
-    assert table - seen == NEVER_NODES
+    assert table - UNDRAWN <= drawn
+    assert table - seen == NEVER_NODES | UNDRAWN
 
 
 def _spoiled(case: Case, tensor: str, steps: float) -> Callable[..., list[Comparison]]:
