@@ -123,7 +123,7 @@ def _check_call(model: Model, node: Node) -> None:
         if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
             found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]
             raise ModelError(
-                f"node {node.name}: {role} {name} is {found}, what `tilewright compile --save-onnx` writes is expected; "
+                f"node {node.name}: {role} {name} is {found}, what --save-onnx writes is expected; "
                 "write it again"
             )
 
