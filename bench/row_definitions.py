@@ -3,7 +3,7 @@
     python -m bench.row_definitions [--elements N]
 
 onnxruntime runs the float model with all optimisations off, ``sim.functional.rows`` the integers, which
-``tests/compiler/definitions`` compares with onnxruntime on the integer graphs. Rows are as long as those of DeiT-Tiny: 197
+``tests/compiler/definitions`` compares with onnxruntime on the integer functions. Rows are as long as those of DeiT-Tiny: 197
 scores, and 192 channels.
 """
 

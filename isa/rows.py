@@ -12,7 +12,7 @@ Normalisation of a row of ``n`` elements: with ``S`` and ``S2`` the exact sums o
     y = rne((u G + 2^18 B) / 2^F) + zp, clamped     F = 45 - 3 shift
 
 ``G`` (27 bits) and ``B`` (37 bits) are a channel's factor and offset, ``K`` stands for the epsilon. All shifts round down.
-``compiler/definitions`` writes both as ONNX graphs of integer operators; onnxruntime, which runs them, is the oracle.
+``compiler/definitions`` writes both as ONNX functions of integer operators; onnxruntime, which runs them, is the oracle.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def groups_on(
     machine = load_config(config) if isinstance(config, str) else config
     told = progress or unheard
     told("import")
-    imported = imported_as(model, progress=progress, **how)
+    imported = imported_as(model, progress=progress, **how, rows=machine.build_rows)
     told("search")
     by = OnArchitecture(machine, fitted(imported, machine, DRAM)[0].graph, effort=effort, told=told, architecture=name)
     found = STRATEGIES[strategy](by.graph, by, DRAM)

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.driver import Compiled
+from compiler.frontend.defined import INTEGERS, beside_definitions
+from compiler.frontend.model import to_proto
+from compiler.frontend.pipeline import ImportedModel
 from compiler.search.progress import Progress
 from isa.errors import TilewrightError
-from sim.runtime.oracle import EXACT, INTEGER, ORACLES, WHOLE, traps
-from sim.runtime.parts import loaded
+from sim.runtime.oracle import EXACT, FLOAT, INTEGER, ORACLES, WHOLE, traps
+from sim.runtime.parts import loaded, run_session, session
 from sim.runtime.run import run_on_cpu, whole_model
 from tilewright.comparison import Comparison, compare
 from tilewright.inputs import Array
@@ -30,6 +33,9 @@ class Check:
     tensors: tuple[Comparison, ...]
     optimised: tuple[Comparison, ...] = ()
     why: str = ""
+    defined: tuple[Comparison, ...] = ()
+    """Results of softmax and normalisation as integers define them, beside those of onnxruntime's float kernels on the same
+    operands."""
     reading: str = INTEGER
     """How onnxruntime read the model: in float where its optimiser makes an invalid one of it."""
 
@@ -61,11 +67,24 @@ def check(
     else:
         rows = compare(run_program(program, inputs, engine, progress=progress).outputs, expected)
     reading = loaded(whole_model(program), kind=oracle)[1]
+    defined = tuple(_beside_floats(compiled.imported, inputs))
     if oracle != INTEGER:
-        return Check(oracle, tuple(rows), reading=reading)
+        return Check(oracle, tuple(rows), defined=defined, reading=reading)
     optimised = compare(run_on_cpu(program, inputs, WHOLE), expected)
     why = ""
     if any(row.differ for row in optimised):
         same = not any(row.differ for row in compare(run_on_cpu(program, inputs, EXACT), expected))
         why = "; ".join(traps(whole_model(program))) if same else "not by its int8 rules and saturating kernels alone"
-    return Check(oracle, tuple(rows), tuple(optimised), why, reading)
+    return Check(oracle, tuple(rows), tuple(optimised), why, defined, reading)
+
+
+def _beside_floats(imported: ImportedModel, inputs: Mapping[str, Array]) -> list[Comparison]:
+    if not imported.defined:
+        return []
+    assert imported.model is not None
+    model = to_proto(beside_definitions(imported.model, imported.defined))
+    names = [value.name for value in model.graph.output]
+    floats = session(model.SerializeToString(), kind=FLOAT)
+    found = dict(zip(names, run_session(floats, names, dict(inputs)), strict=True))
+    ours = {name.removesuffix(INTEGERS): value for name, value in found.items() if name.endswith(INTEGERS)}
+    return compare(ours, {name: found[name] for name in ours})

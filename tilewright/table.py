@@ -46,7 +46,7 @@ def online_table(
     """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.compiling.imported_as``."""
     told = progress or (lambda doing: None)
     told("import")
-    imported = imported_as(model, progress=progress, **how)
+    imported = imported_as(model, progress=progress, **how, rows=config.build_rows)
     database = open_database(config)
     graph = fitted(imported, config, database=database)[0].graph
     told("look-up table")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
-from compiler.frontend.documented import CONFIGURATION, NEIGHBOURS, UNKNOWN
+from compiler.frontend.documented import BUILD_ROWS, CONFIGURATION, NEIGHBOURS, UNKNOWN, of_rows
 from compiler.frontend.partition import READ_ON_CPU
 
 
@@ -43,6 +43,7 @@ SAYS: dict[str, Why] = {
     "dense_rank": Why("its first operand has more than four dimensions", "join dimensions in the model"),
     "eight_bits": Why("its numbers have other than eight bits", "quantise to int8 or uint8"),
     "exact_factors": Why("its scales have no whole-number factor that gives what float32 gives", "--inexact, or other scales"),
+    "factors_constant": Why("its factors or offsets are computed, or differ by more than the last dimension", _FIXED),
     "few_pieces": Why("it takes or repeats rows too unevenly"),
     "finite_constants": Why("a constant of it is infinite or no number", "repair the model"),
     "forward": Why("it steps backwards"),
@@ -52,6 +53,7 @@ SAYS: dict[str, Why] = {
     "joined_axis": Why("it joins along the batch"),
     "joins_tensors": Why("a part that it joins is float", _QUANTISE),
     "kind_of_pair": Why("the machine has no such function of two tensors"),
+    "last_axis": Why("it goes over other dimensions than the last", "put the channels last"),
     "layout_reachable": Why("it asks for a transposition in memory"),
     "linear_quantised_after": Why("its result is float, and not quantised next", _QUANTISE),
     "linear_regular": Why(
@@ -64,7 +66,9 @@ SAYS: dict[str, Why] = {
     ),
     "matrix": Why("its weights are more than one matrix"),
     "no_indices": Why("the places of the maxima are asked for"),
+    "numbers_fit": Why("its scales, factors or epsilon are beyond ROW's numbers", "choose a larger output scale"),
     "one_or_two_sides": Why("its map has other than one or two spatial dimensions"),
+    "one_result": Why("its mean or deviation is asked for"),
     "pad_representable": Why("its padding is none of the 256 quantised values"),
     "pads_space_or_channels": Why("it pads the batch"),
     "parameters_constant": Why("its parameters are computed", _FIXED),
@@ -75,6 +79,7 @@ SAYS: dict[str, Why] = {
     "quantised_result": Why("its result is float", "give it an output scale"),
     "reduces_space": Why("it reduces over other dimensions than all spatial ones, or all channels"),
     "reshape_regular": Why("it cuts dimensions where they do not divide"),
+    "row_fits": Why("its rows have more than 4096 elements"),
     "scalar_operand": Why("its second operand is not one constant number"),
     "scale_fits": Why("its input scales are 2^24 times its output scale or more", "choose other scales"),
     "scales_known": Why("its sizes are computed, or it resizes otherwise than nearest or linear in height and width"),
@@ -103,6 +108,8 @@ SAYS: dict[str, Why] = {
 
 def why(reason: str) -> Why:
     """What a reason of the compiler says to somebody who has not read it."""
+    if of_rows(reason):
+        return Why("no unit computes it", BUILD_ROWS)
     if reason.startswith(UNKNOWN):
         return Why("no unit computes it", "write it with operators of `tilewright ops`, or leave it so")
     if (constraint := _OF_REFUSAL.get(reason)) is not None:

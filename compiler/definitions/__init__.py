@@ -1,1 +1,1 @@
-"""Definitions of what onnxruntime computes in float between Q and DQ, as ONNX graphs of integer operators."""
+"""Definitions of what onnxruntime computes in float between Q and DQ, as ONNX functions of integer operators."""

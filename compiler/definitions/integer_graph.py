@@ -1,7 +1,8 @@
-"""An ONNX model of integer operators, written node by node."""
+"""An ONNX function of integer operators, written node by node."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,30 +10,45 @@ import numpy.typing as npt
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-OPSET = 21
+DOMAIN = "tilewright"
+"""Of the functions; their version is 1."""
+_AXES_ARE_READ = {"ReduceSum": 13, "ReduceMax": 18}
+"""From which operator set on the axes are an input; before, they are an attribute."""
 
 
 class IntegerGraph:
-    """Nodes on int64 values, in the order in which they are asked for; values are known by their names."""
+    """Nodes on int64 values, in the order in which they are asked for; values are known by their names.
 
-    def __init__(self) -> None:
+    onnxruntime reads the nodes of a function by the operator set of the model, ``opset``. Where that is of no account, the
+    oldest operators serve.
+    """
+
+    def __init__(self, opset: int) -> None:
+        self._opset = opset
         self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
+
+    def _add(self, node: onnx.NodeProto) -> str:
+        name = f"v{len(self._nodes)}"
+        node.output.append(name)
+        self._nodes.append(node)
+        return name
 
     def constant(self, values: npt.ArrayLike) -> str:
-        name = f"c{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.asarray(values, np.int64), name))
-        return name
+        return self._add(helper.make_node("Constant", [], [], value=numpy_helper.from_array(np.asarray(values, np.int64))))
 
     def __call__(self, operator: str, *inputs: str | int, **attributes: Any) -> str:
         """A node; numbers among its inputs become constants."""
         names = [self.constant(value) if isinstance(value, int) else value for value in inputs]
-        result = f"v{len(self._nodes)}"
-        self._nodes.append(helper.make_node(operator, names, [result], **attributes))
-        return result
+        return self._add(helper.make_node(operator, names, [], **attributes))
+
+    def whole(self, value: str) -> str:
+        """Any type as int64."""
+        return self("Cast", value, to=TensorProto.INT64)
 
     def over_row(self, operator: str, value: str) -> str:
         """A reduction of the last axis, which is kept."""
+        if self._opset < _AXES_ARE_READ[operator]:
+            return self(operator, value, axes=[-1], keepdims=1)
         return self(operator, value, self.constant([-1]), keepdims=1)
 
     def floor(self, value: str, divisor: str | int, most: int) -> str:
@@ -44,16 +60,21 @@ class IntegerGraph:
         twice = self("Mul", rest, 2)
         odd = self("Equal", self("Mod", quotient, 2), 1)
         up = self("Or", self("Greater", twice, divisor), self("And", self("Equal", twice, divisor), odd))
-        return self("Add", quotient, self("Cast", up, to=TensorProto.INT64))
+        return self("Add", quotient, self.whole(up))
 
-    def int8(self, value: str, zero_point: int) -> str:
-        """With its zero-point, saturated."""
-        return self("Cast", self("Clip", self("Add", value, zero_point), -128, 127), to=TensorProto.INT8)
+    def least(self, value: str, other: str | int) -> str:
+        """The less of both."""
+        other = self.constant(other) if isinstance(other, int) else other
+        return self("Where", self("Less", value, other), value, other)
 
-    def model(self, length: int, result: str) -> onnx.ModelProto:
-        """From ``x``, rows of int8, to ``y``."""
-        nodes = [helper.make_node("Cast", ["x"], ["wide"], to=TensorProto.INT64), *self._nodes]
-        nodes.append(helper.make_node("Identity", [result], ["y"]))
-        x, y = (helper.make_tensor_value_info(name, TensorProto.INT8, ["rows", length]) for name in "xy")
-        graph = helper.make_graph(nodes, "definition", [x], [y], self._constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
+    def saturated(self, value: str) -> str:
+        """With ``zero_point``, between ``low`` and ``high``, as the type that the attribute ``to`` names."""
+        raised = self("Add", value, "zero_point")
+        within = self.least(self("Where", self("Less", raised, "low"), "low", raised), "high")
+        node = helper.make_node("Cast", [within], [])
+        node.attribute.append(onnx.AttributeProto(name="to", ref_attr_name="to", type=onnx.AttributeProto.INT))
+        return self._add(node)
+
+    def function(self, name: str, inputs: Sequence[str], result: str) -> onnx.FunctionProto:
+        nodes = [*self._nodes, helper.make_node("Identity", [result], ["y"])]
+        return helper.make_function(DOMAIN, name, inputs, ["y"], nodes, [helper.make_opsetid("", self._opset)], ["to"])

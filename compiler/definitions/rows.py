@@ -1,11 +1,16 @@
-"""Softmax and normalisation over the last axis: the arithmetic of ``isa/rows.py``, for onnxruntime to run."""
+"""Softmax and normalisation over the last axis: the arithmetic of ``isa/rows.py``, for onnxruntime to run.
+
+A model calls them as nodes of the domain ``tilewright``, and brings the functions with it.
+"""
 
 from __future__ import annotations
 
-import onnx
-from onnx import TensorProto
+from collections.abc import Callable
+from functools import cache
 
-from compiler.definitions.integer_graph import IntegerGraph
+import onnx
+
+from compiler.definitions.integer_graph import DOMAIN, IntegerGraph
 from isa.rows import (
     B_SHIFT,
     D_BITS,
@@ -16,33 +21,57 @@ from isa.rows import (
     P_SHIFT,
     Q_POINT,
     R_BITS,
+    SHIFTS,
     T_SHIFT,
     U_SHIFT,
-    Ints,
 )
 
+SOFTMAX, NORMALISATION = "Softmax", "LayerNormalization"
+INPUTS = {
+    SOFTMAX: ("x", "e", "t", "zero_point", "low", "high"),
+    NORMALISATION: ("x", "x_zero_point", "k", "g", "b", "divisor", "centred", "zero_point", "low", "high"),
+}
+"""``x`` has eight bits, all others are int64: ``e`` and ``t`` as ``isa.rows.exponentials`` makes them, ``g`` and ``b`` as
+``isa.rows.factors``, ``k`` as ``isa.rows.below_root``; ``divisor`` is ``2^F``, ``centred`` 0 for RMS and else 1."""
 
-def softmax(length: int, e: Ints, t: Ints, zero_point: int) -> onnx.ModelProto:
-    """Of int8 rows; ``e`` and ``t`` as ``isa.rows.exponentials`` makes them."""
-    graph = IntegerGraph()
-    index = graph("Add", graph("Sub", "wide", graph.over_row("ReduceMax", "wide")), 255)
-    total = graph.over_row("ReduceSum", graph("Gather", graph.constant(e), index))
-    numerator = graph("Gather", graph.constant(t << T_SHIFT), index)
+TABLES = ("e", "t", "g", "b")
+"""Which of them are lists; all others but ``x`` are single numbers."""
+DIVISORS = tuple(1 << MOST_F - F_STEP * shift for shift in range(SHIFTS))
+"""By shifts."""
+
+
+def definition(name: str, opset: int) -> onnx.FunctionProto:
+    """The function for models of this operator set of ONNX."""
+    return _DEFINITIONS[name](opset)
+
+
+def is_definition(function: onnx.FunctionProto) -> bool:
+    """Whether a model brings just this function."""
+    known = function.domain == DOMAIN and function.name in _DEFINITIONS
+    return known and any(function == definition(function.name, item.version) for item in function.opset_import)
+
+
+@cache
+def _softmax(opset: int) -> onnx.FunctionProto:
+    graph = IntegerGraph(opset)
+    x = graph.whole("x")
+    index = graph("Add", graph("Sub", x, graph.over_row("ReduceMax", x)), 255)
+    total = graph.over_row("ReduceSum", graph("Gather", "e", index))
+    numerator = graph("Mul", graph("Gather", "t", index), 1 << T_SHIFT)
     quotient = graph.nearest(graph("Div", numerator, total), graph("Mod", numerator, total), total)
-    return graph.model(length, graph.int8(graph("Min", quotient, MOST_QUOTIENT), zero_point))
+    return graph.function(SOFTMAX, INPUTS[SOFTMAX], graph.saturated(graph.least(quotient, MOST_QUOTIENT)))
 
 
-def normalisation(
-    length: int, k: int, g: Ints, b: Ints, shift: int, *, rms: bool, input_zero_point: int, zero_point: int
-) -> onnx.ModelProto:
-    """Of int8 rows; ``k`` as ``isa.rows.below_root`` makes it, ``g``, ``b`` and ``shift`` as ``isa.rows.factors``."""
-    graph = IntegerGraph()
-    x = graph("Sub", "wide", input_zero_point)
-    total = graph.over_row("ReduceSum", graph("Mul", x, 0) if rms else x)
+@cache
+def _normalisation(opset: int) -> onnx.FunctionProto:
+    graph = IntegerGraph(opset)
+    x = graph("Sub", graph.whole("x"), "x_zero_point")
+    length = graph("Size", "g")
+    total = graph.over_row("ReduceSum", graph("Mul", x, "centred"))
     squares = graph("Mul", graph.over_row("ReduceSum", graph("Mul", x, x)), length)
-    d = graph("Add", graph("Mul", graph("Sub", squares, graph("Mul", total, total)), 1 << D_FRACTION), k)
+    d = graph("Add", graph("Mul", graph("Sub", squares, graph("Mul", total, total)), 1 << D_FRACTION), "k")
     fours = graph.constant([1 << 2 * n for n in range(1, D_BITS // 2)])
-    e = graph.over_row("ReduceSum", graph("Cast", graph("Less", d, fours), to=TensorProto.INT64))
+    e = graph.over_row("ReduceSum", graph.whole(graph("Less", d, fours)))
     powers = range(D_BITS // 2)
     root = _root(graph, graph("Mul", d, graph("Gather", graph.constant([1 << 2 * n for n in powers]), e)))
     q = graph("Div", 1 << Q_POINT, root)
@@ -50,10 +79,10 @@ def normalisation(
     p = graph("Div", graph("Mul", q, length), divisor)
     mean = graph.floor(graph("Mul", total, q), divisor, 60)
     u = graph.floor(graph("Sub", graph("Mul", x, p), mean), 1 << U_SHIFT, 60)
-    exact = graph("Add", graph("Mul", u, graph.constant(g)), graph.constant(b << B_SHIFT))
-    point = 1 << MOST_F - F_STEP * shift
-    y = graph.floor(exact, point, 62)
-    return graph.model(length, graph.int8(graph.nearest(y, graph("Sub", exact, graph("Mul", y, point)), point), zero_point))
+    exact = graph("Add", graph("Mul", u, "g"), graph("Mul", "b", 1 << B_SHIFT))
+    y = graph.floor(exact, "divisor", 62)
+    nearest = graph.nearest(y, graph("Sub", exact, graph("Mul", y, "divisor")), "divisor")
+    return graph.function(NORMALISATION, INPUTS[NORMALISATION], graph.saturated(nearest))
 
 
 def _root(graph: IntegerGraph, d: str) -> str:
@@ -61,6 +90,9 @@ def _root(graph: IntegerGraph, d: str) -> str:
     root = graph("Mul", d, 0)
     for bit in reversed(range(R_BITS)):
         more = graph("Add", root, 1 << bit)
-        fits = graph("LessOrEqual", graph("Mul", more, more), d)
-        root = graph("Where", fits, more, root)
+        above = graph("Greater", graph("Mul", more, more), d)
+        root = graph("Where", above, root, more)
     return root
+
+
+_DEFINITIONS: dict[str, Callable[[int], onnx.FunctionProto]] = {SOFTMAX: _softmax, NORMALISATION: _normalisation}

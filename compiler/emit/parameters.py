@@ -19,7 +19,7 @@ from isa.instructions import Buffer, Region
 
 SPACE_OF = {
     Buffer.WEIGHT: Space.WEIGHT, Buffer.PARAM: Space.PARAM, Buffer.TAPS: Space.TAPS,
-    Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE,
+    Buffer.POOL_PARAM: Space.POOL_PARAM, Buffer.TABLE: Space.TABLE, Buffer.EXP: Space.EXP, Buffer.NORM: Space.NORM,
 }  # fmt: skip
 
 

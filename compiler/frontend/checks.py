@@ -7,18 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx
 
+from compiler.definitions.integer_graph import DOMAIN
+from compiler.definitions.rows import DIVISORS, INPUTS, TABLES
 from compiler.frontend.errors import ModelError
-from compiler.frontend.model import Model, Node
+from compiler.frontend.model import MICROSOFT, Model, Node
 
 SCALE_INPUTS: dict[str, tuple[int, ...]] = {
     "QuantizeLinear": (1,), "DequantizeLinear": (1,), "QLinearConv": (1, 4, 6), "QLinearMatMul": (1, 4, 6),
     "QLinearAdd": (1, 4, 6), "QLinearMul": (1, 4, 6), "QGemm": (1, 4, 7), "QLinearAveragePool": (1, 3),
     "QLinearGlobalAveragePool": (1, 3), "QLinearLeakyRelu": (1, 3), "QLinearSigmoid": (1, 3), "QLinearConcat": (0,),
+    "QLinearSoftmax": (1, 3),
 }  # fmt: skip
 """The inputs of each operator that are scales."""
 
 _BOUNDED = ("Clip", "Pad")
-_DOMAINS = ("", "ai.onnx.ml", "com.microsoft")
+_DOMAINS = ("", "ai.onnx.ml", MICROSOFT, DOMAIN)
+_OF_ONNXRUNTIME = ("SimplifiedLayerNormalization",)
+"""Operators that onnxruntime has in the domain of ONNX."""
 
 
 def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
@@ -28,7 +33,7 @@ def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
                 f"node {node.name}: operator {node.domain}.{node.op_type} is of an unknown domain; "
                 f"expected one of ONNX, ai.onnx.ml and com.microsoft: replace the node or remove it"
             )
-        if node.domain == "" and not _known(node.op_type, opsets.get("", 0)):
+        if node.domain == "" and node.op_type not in _OF_ONNXRUNTIME and not _known(node.op_type, opsets.get("", 0)):
             raise ModelError(
                 f"node {node.name}: operator {node.op_type} is unknown in ONNX operator set {opsets.get('', 0)}; "
                 "replace the node, or export the model with the operator set that has it"
@@ -74,6 +79,8 @@ def ordered(nodes: Sequence[Node], given: set[str]) -> tuple[Node, ...]:
 def check_constants(model: Model) -> None:
     for node in model.nodes:
         _check_quantisation(model, node)
+        if node.domain == DOMAIN:
+            _check_call(model, node)
 
 
 def check_shapes(model: Model) -> None:
@@ -99,6 +106,26 @@ def finite(model: Model, node: Node) -> bool:
     return all(
         value is None or value.dtype.kind != "f" or value.dtype.itemsize == 1 or np.isfinite(value).all() for value in read
     )
+
+
+def _check_call(model: Model, node: Node) -> None:
+    """A call of an integer definition: all that it reads besides its operand are constants of int64, as we write them."""
+    names = INPUTS.get(node.op_type, ())
+    if len(node.inputs) != len(names):
+        known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in INPUTS.items())
+        raise ModelError(
+            f"node {node.name}: {node.domain}.{node.op_type} of {len(node.inputs)} inputs is unknown; expected {known}: "
+            "replace the node or remove it"
+        )
+    for role, name in list(zip(names, node.inputs, strict=True))[1:]:
+        value = model.constants.get(name)
+        sound = value is not None and value.dtype == np.int64 and value.ndim == (role in TABLES)
+        if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
+            found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]
+            raise ModelError(
+                f"node {node.name}: {role} {name} is {found}, what --save-onnx writes is expected; "
+                "write it again"
+            )
 
 
 def _check_quantisation(model: Model, node: Node) -> None:

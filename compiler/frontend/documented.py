@@ -7,6 +7,7 @@ import re
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, refusal
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
+from compiler.frontend.importer.rows import OF_ROWS
 from compiler.frontend.in_the_way import IN_THE_WAY
 from compiler.frontend.partition import MOVED_FOR_CPU, OPERANDS_ON_CPU, READ_ON_CPU, UNQUANTISED_FOR_CPU
 from compiler.frontend.pipeline import NOT_FOLLOWED, WOULD_ABORT
@@ -27,20 +28,28 @@ CONFIGURATION = {
     r"configuration \S+ has CONV's lanes shift \(requant\), and scales of it are no powers of two":
         "quantise to powers of two, or set requant to float32 in the configuration",
     r"configuration \S+ builds no (POOL|MISC) unit, which ": "set build_pool or build_misc to true in the configuration",
+    r"rows of ROW have \d+ elements at most \(row_words\), ": "set row_words in the configuration, for rows of 4096 at most",
     r"MISC sums and compares \d+ channels at most, ": "leave it so, or cut the channels in two",
 }
 """Reasons that a configuration gives, as patterns."""
 UNKNOWN = "no unit of the machine computes "
+BUILD_ROWS = "set build_rows = true in the configuration, and quantise what it reads and makes"
+"""What helps where the operator is one that ROW computes."""
 
 
 def documented(reason: str) -> bool:
     """Whether the reason is in the list; an operator of the table of support is never unknown."""
     assert run.FAMILIES
     if reason.startswith(UNKNOWN):
-        return reason.removeprefix(UNKNOWN) not in {operator for _, operator in RULES}
+        return of_rows(reason) or reason.removeprefix(UNKNOWN) not in {operator for _, operator in RULES}
     asked = {refusal(each) for each in (*ALWAYS, *(c for many in CONSTRAINTS.values() for c in many))}
     return (
         reason in asked
         or reason.startswith(tuple(NEIGHBOURS))
         or any(re.match(pattern, reason) for pattern in CONFIGURATION)
     )  # fmt: skip
+
+
+def of_rows(reason: str) -> bool:
+    """Whether the node is on the CPU because the machine has no ROW."""
+    return reason.startswith(UNKNOWN) and reason.removeprefix(UNKNOWN) in {operator for _, operator in OF_ROWS}

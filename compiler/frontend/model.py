@@ -11,6 +11,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from compiler.definitions.integer_graph import DOMAIN
+from compiler.definitions.rows import definition
+
 Array = NDArray[Any]
 
 IR_VERSION = 10
@@ -142,7 +145,11 @@ def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outpu
         [numpy_helper.from_array(model.constants[k], k) for k in used if k in model.constants],
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in model.opsets.items()]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tilewright")
+    called = dict.fromkeys(node.op_type for node in nodes if node.domain == DOMAIN)
+    functions = [definition(name, model.opsets.get("", 0)) for name in called]
+    return helper.make_model(
+        graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="tilewright", functions=functions
+    )  # fmt: skip
 
 
 def large_constants(model: Model) -> dict[str, Array]:

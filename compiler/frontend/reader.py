@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import Message
 from onnx import inliner, numpy_helper, version_converter
 
+from compiler.definitions.rows import is_definition
 from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data
@@ -102,9 +103,13 @@ def opset_of(proto: onnx.ModelProto) -> int:
 
 
 def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Functions inlined; an operator set that is older or newer than those supported converted, if onnx can."""
-    if proto.functions:
-        proto = inliner.inline_local_functions(proto)
+    """Functions inlined; an operator set that is older or newer than those supported converted, if onnx can.
+
+    Our definitions stay calls.
+    """
+    ours = [(function.domain, function.name) for function in proto.functions if is_definition(function)]
+    if len(ours) < len(proto.functions):
+        proto = inliner.inline_selected_functions(proto, ours, exclude=True)
     version = opset_of(proto)
     if version == 0 and proto.opset_import and not any(node.domain in ("", "ai.onnx") for node in proto.graph.node):
         proto = onnx.ModelProto.FromString(proto.SerializeToString())

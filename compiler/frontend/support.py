@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.definitions.integer_graph import DOMAIN
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, sentence
 from compiler.frontend.importer import run
 from compiler.frontend.importer.context import RULES
+from compiler.frontend.importer.rows import OF_ROWS
 from compiler.frontend.importer.tables import TABLE_OPERATORS
 from compiler.frontend.partition import NEIGHBOURS
 from compiler.layers.fit import Fit
@@ -29,7 +31,10 @@ def support_table() -> tuple[Row, ...]:
     assert run.FAMILIES
     rows = []
     for domain, operator in sorted(RULES, key=lambda key: (key[1], key[0])):
+        if domain == DOMAIN:  # what only the compiler writes
+            continue
         form = "256-entry table" if operator in TABLE_OPERATORS else "machine"
+        form = "machine with build_rows" if (domain, operator) in OF_ROWS else form
         # As they are written, whichever file was imported first.
         asked = sorted(CONSTRAINTS.get(operator, ()), key=lambda found: (found.__module__, found.__code__.co_firstlineno))
         conditions = tuple(sentence(constraint) for constraint in asked)

@@ -18,11 +18,13 @@ class Space(enum.IntEnum):
     TAPS = 3
     POOL_PARAM = 4
     TABLE = 5
-    ACCUMULATOR = 6
-    WORK = 7
-    INPUT = 8
-    OUTPUT = 9
-    CONST = 10
+    EXP = 6
+    NORM = 7
+    ACCUMULATOR = 8
+    WORK = 9
+    INPUT = 10
+    OUTPUT = 11
+    CONST = 12
 
     __hash__ = int.__hash__
 

@@ -10,9 +10,10 @@ from isa.errors import TilewrightError
 class Fit(enum.Enum):
     """What an operation by itself asks of the configuration; the table of support has each, in these words."""
 
-    UNIT = "The unit that computes it is built (build_pool, build_misc), or another one computes the same."
+    UNIT = "The unit that computes it is built (build_pool, build_misc, build_rows), or another one computes the same."
     SCALES = "Where the finishing lanes of CONV only shift (requant), scales of what CONV computes are powers of two."
     OVER_CHANNELS = "A sum or a maximum over channels is one of at most 1024 (of as many as fill whole words on chip)."
+    ROWS = "A row of softmax or normalisation has at most row_words words."
     PARAMETERS = "The parameters can be cut, by output channels and by sums, into parts that the parameter buffers hold."
     MAPS = "What is needed of the maps at once, in the smallest tiles, fits the feature-map buffer."
 

@@ -12,12 +12,14 @@ from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.layers.layer import Layer, Shifts
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
+from compiler.layers.row_layer import RowLayer
 from compiler.layers.substitute import built
 from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
 from compiler.layers.views import Fold
 from compiler.xgraph.ops import Channels, Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
 from compiler.xgraph.parser import OPERATIONS
 from compiler.xgraph.reference import COMPUTED, Computed
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.tensor import Tensor
 from compiler.xgraph.verify import CHECKS, Check
 from isa.config import MachineConfig
@@ -56,6 +58,8 @@ LAYERS: dict[type[Op], Lowering] = {
     ConvTranspose: _transposed,
     Pool: lambda config, op, sources, target, shifts: PoolLayer(config, op, sources[0], target),
     Eltwise: EltwiseLayer,
+    Softmax: RowLayer,
+    Normalisation: RowLayer,
     Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
 """For each kind of operation, the function that makes its layer."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from compiler.xgraph.ops import Requantisation
 from isa.config import MachineConfig
 from isa.requantisation import packed
+from isa.rows import exp_words, norm_records
 
 Bytes = NDArray[np.uint8]
 
@@ -78,6 +79,17 @@ def pool_param_words(config: MachineConfig, per_channel: NDArray[np.uint64]) -> 
     """POOL's parameter words: one for each channel vector."""
     table = _vectors(config, per_channel)
     return _beats(table.astype("<u8").view(np.uint8).reshape(len(table), -1), config.buffer_dram_bytes("POOL_PARAM"))
+
+
+def exponential_words(config: MachineConfig, e: NDArray[np.int64], t: NDArray[np.int64]) -> Bytes:
+    """ROW's words of exponentials: one for each difference."""
+    return _beats(exp_words(e, t), config.buffer_dram_bytes("EXP"))
+
+
+def norm_words(config: MachineConfig, g: NDArray[np.int64], b: NDArray[np.int64]) -> Bytes:
+    """ROW's words of factors and offsets: one for each channel vector."""
+    table = _vectors(config, norm_records(g, b).view("<u8").reshape(-1))
+    return _beats(table.astype("<u8").view(np.uint8).reshape(len(table), -1), config.buffer_dram_bytes("NORM"))
 
 
 def tap_words(config: MachineConfig, taps: NDArray[np.int8]) -> Bytes:

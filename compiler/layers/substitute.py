@@ -22,16 +22,21 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
+from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.instructions import MAX_REDUCED_LANES
 from isa.requantisation import ONE, ONE_SHIFT
+
+_SWITCHES = {"POOL": "build_pool", "MISC": "build_misc", "ROW": "build_rows"}
 
 
 def built(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Op:
     """The operation, or another one that computes the same where the machine lacks its unit."""
     if isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
         _check_reduced(config, op, tensors[op.inputs[0]])
+    if isinstance(op, Softmax | Normalisation):
+        _check_row(config, op, tensors[op.inputs[0]])
     if isinstance(op, Eltwise | Upsample) and not config.build_misc:
         op = _without_misc(config, op, tensors)
     if isinstance(op, Pool) and not config.build_pool:
@@ -44,6 +49,15 @@ def _check_reduced(config: MachineConfig, op: Eltwise, source: Tensor) -> None:
     if source.channels > most:
         reason = f"MISC sums and compares {most} channels at most, {source.name} has {source.channels}"
         raise FitError(Fit.OVER_CHANNELS, f"layer {op.name}", reason, "the CPU computes it")
+
+
+def _check_row(config: MachineConfig, op: Op, source: Tensor) -> None:
+    if not config.build_rows:
+        raise _unbuilt(config, op, "ROW", "computes softmax and normalisation")
+    most = config.row_words * config.ic_p
+    if source.channels > most:
+        reason = f"rows of ROW have {most} elements at most (row_words), those of {source.name} {source.channels}"
+        raise FitError(Fit.ROWS, f"layer {op.name}", reason, "the CPU computes it")
 
 
 def _without_misc(config: MachineConfig, op: Eltwise | Upsample, tensors: Mapping[str, Tensor]) -> Op:
@@ -78,7 +92,7 @@ def _without_pool(config: MachineConfig, op: Pool, tensors: Mapping[str, Tensor]
 
 def _unbuilt(config: MachineConfig, op: Op, unit: str, does: str) -> FitError:
     reason = f"configuration {config.name} builds no {unit} unit, which {does}"
-    return FitError(Fit.UNIT, f"operation {op.name}", reason, f"set build_{unit.lower()} = true")
+    return FitError(Fit.UNIT, f"operation {op.name}", reason, f"set {_SWITCHES[unit]} = true")
 
 
 def _stays_inside(op: Pool, source: Tensor, target: Tensor) -> bool:

@@ -15,7 +15,8 @@ step, too: a row of some channels of a wide map fits where a whole row does not.
 A group may run in passes if every map that it makes is a channel-wise function of whole inputs. Dense convolutions then read
 only maps from DRAM. Between them and the outputs lie pools, depthwise convolutions, element-wise operations and resizes. The
 following are refused: a dense convolution that reads a map of the group, grouped convolutions other than depthwise, a map that
-one layer reads in whole and another by channels, and maps that are joined on chip. Where maps lie in DRAM does not matter.
+one layer reads in whole and another by channels, rows over channels, and maps that are joined on chip. Where maps lie in DRAM
+does not matter.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def cut_of(config: MachineConfig, group: Group) -> Cut | None:
     whole: set[str] = set()
     by_channel: set[str] = {layer.output for layer in group.layers}
     for layer in group.layers:
-        if layer.op.reads_channels is Channels.GROUP:
+        if layer.op.reads_channels in (Channels.GROUP, Channels.WHOLE):
             return None
         (whole if layer.op.reads_channels is Channels.ALL else by_channel).update(layer.inputs)
     if whole & by_channel:

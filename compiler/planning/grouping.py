@@ -14,7 +14,7 @@ from compiler.planning.joining import joinable, over_holes, reads_joined, with_h
 from compiler.planning.operations import Group
 from compiler.tuned import LONG_ROW, SHORT_ROW
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Concat, Conv, Cpu, Op, Window
+from compiler.xgraph.ops import Channels, Concat, Conv, Cpu, Op, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -115,7 +115,8 @@ def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
 
 
 def _pointwise(ops: Sequence[Op]) -> bool:
-    return all(op.in_place or (isinstance(op, Conv) and op.window == Window((1, 1))) for op in ops)
+    dense = (isinstance(op, Conv) and op.window == Window((1, 1)) for op in ops)
+    return all(own or op.in_place or op.reads_channels is Channels.WHOLE for own, op in zip(dense, ops, strict=True))
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:

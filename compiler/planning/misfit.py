@@ -22,7 +22,7 @@ def _why(config: MachineConfig, group: Group) -> tuple[Fit | None, str]:
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
     for layer in group.layers:
         if not layer.blocks(depth):
-            buffers = ", ".join(f"{b.name} {words}" for b, words in depth.items())
+            buffers = ", ".join(f"{b.name} {words}" for b, words in depth.items() if words)
             return (
                 Fit.PARAMETERS,
                 f"the parameters of {layer.op.name} cannot be cut into parts that fit (words of the buffers: {buffers})",

@@ -12,7 +12,9 @@ from compiler.tuned import SHARES
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 
-PARAMETER_BUFFERS: tuple[Buffer, ...] = (Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM)
+PARAMETER_BUFFERS: tuple[Buffer, ...] = (
+    Buffer.WEIGHT, Buffer.PARAM, Buffer.TAPS, Buffer.POOL_PARAM, Buffer.EXP, Buffer.NORM,
+)  # fmt: skip
 
 Words = dict[Buffer, int]
 
@@ -91,7 +93,9 @@ def _whole_layers(
         words = size[layer.output]
         keeps_room = len(group.layers) == len(resident) + 1
         room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
-        if all(room[b] >= (0 if keeps_room else max(1, depth[b] // 3)) or not words[b] for b in PARAMETER_BUFFERS):
+        # Exponentials are one block of the whole buffer, beside which nothing ever finds room.
+        least = {b: 0 if keeps_room or b is Buffer.EXP else max(1, depth[b] // 3) for b in PARAMETER_BUFFERS}
+        if all(room[b] >= least[b] or not words[b] for b in PARAMETER_BUFFERS):
             resident.append(layer.output)
             left = room
     return resident, left

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
+from compiler.frontend.constraints.rows import NORMALISATIONS
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
 
@@ -33,6 +34,8 @@ ARRANGED = {"Transpose", "Reshape"}
 """What is stored in another order, of as many dimensions as there are: a shuffle of channels has five."""
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
+OF_ROWS = {"Softmax", *NORMALISATIONS}
+"""What ROW computes."""
 MEANS = {"ReduceMean", "ReduceSum"}
 PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
 """Operators of two tensors on the machine."""
@@ -49,6 +52,8 @@ class Forms:
     clamp: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     """Union-find over tensors that share a scale."""
+    rows: bool = False
+    """Whether the machine has ROW."""
 
     def root(self, name: str) -> str:
         while self.groups.get(name, name) != name:
@@ -74,9 +79,9 @@ class Forms:
         return list(found)
 
 
-def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
-    """``kept``: nodes that stay in float."""
-    forms = Forms(model)
+def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = False) -> Forms:
+    """``kept``: nodes that stay in float; ``rows``: whether the machine has ROW."""
+    forms = Forms(model, rows=rows)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
     reached |= {
@@ -86,7 +91,7 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset()) -> Forms:
     }
     origin: dict[str, str] = {}
     for node in model.nodes:
-        form = None if node.name in kept else _form(model, node, reached, origin)
+        form = None if node.name in kept or (node.op_type in OF_ROWS and not rows) else _form(model, node, reached, origin)
         if form is None:
             continue
         forms.of[node.name] = form
@@ -135,6 +140,8 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
         return Form.STORED if (whole and not any(node.outputs[1:])) or node.op_type == "Split" else None
     if node.op_type in ("AveragePool", "GlobalAveragePool"):
         return Form.FLOAT if max(node.integers("dilations", (1,))) > 1 else Form.AVERAGE
+    if node.op_type in OF_ROWS:
+        return Form.FLOAT if _is_row(model, node, rank) else None
     if node.op_type in MOVED or node.op_type in MEANS:
         return Form.FLOAT
     if node.op_type in UNARY:
@@ -145,6 +152,12 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -
     if node.op_type in BINARY and len(node.inputs) == 2:
         return _binary_form(model, node, operands, origin)
     return None
+
+
+def _is_row(model: Model, node: Node, rank: int) -> bool:
+    """Over the last dimension, with constant factors. What is an output stays in float: eight bits make equals of the first."""
+    last = node.integer("axis", -1) in (-1, rank - 1) and not any(node.outputs[1:])
+    return last and all(name in model.constants for name in node.inputs[1:] if name) and node.output not in model.outputs
 
 
 def _joins_stream(model: Model, node: Node, reached: set[str]) -> bool:

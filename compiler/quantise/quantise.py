@@ -43,6 +43,8 @@ Batches = Iterable[Mapping[str, Array]]
 """Inputs by name, batch after batch, read once."""
 
 DEFAULT = Choices()
+SHARES = Params(1 / 256, -128)
+"""The form of what a softmax makes, in all schemes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +75,15 @@ def quantise(
     choices: Choices = DEFAULT,
     progress: Progress | None = None,
     given: Mapping[str, Params] | None = None,
+    rows: bool = False,
 ) -> Quantised:
-    """``given``: the forms of inputs that do not come from their statistics."""
+    """``given``: the forms of inputs that do not come from their statistics; ``rows``: whether the machine has ROW."""
     choices.check()
     scheme = SCHEMES[choices.scheme]
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
     by_name = choices.kept(model, prepared)
     asked = frozenset(by_name) | unbounded(prepared)
-    forms = forms_of(prepared, asked)
+    forms = forms_of(prepared, asked, rows)
     names = forms.quantised()
     kept = Kept()
     with ThreadPoolExecutor(1) as beside:
@@ -89,8 +92,9 @@ def quantise(
         statistics = _statistics(prepared, names, calibration, kept, progress)
     apart = last_joins(forms, statistics)
     if apart:
-        forms = forms_of(prepared, asked | apart)
-    draft = Draft(prepared, forms, scheme, statistics, weights.result(), given or {}, asked | apart)
+        forms = forms_of(prepared, asked | apart, rows)
+    fixed = {node.output: SHARES for node in prepared.nodes if node.op_type == "Softmax"} | dict(given or {})
+    draft = Draft(prepared, forms, scheme, statistics, weights.result(), fixed, asked | apart)
     told = progress or (lambda _: None)
     if choices.method == MEASURED and kept.batches and float_outputs(prepared):
         found = refined(draft, kept.batches, told, choices.target, choices.bits)

@@ -26,18 +26,21 @@ _BORDER = ("QuantizeLinear", "DequantizeLinear")
 
 
 def with_rest_quantised(
-    model: Model, nodes: Collection[str], calibration: CalibrationData, choices: Choices, progress: Progress | None = None
-) -> Quantised:
+    model: Model, nodes: Collection[str], calibration: CalibrationData, choices: Choices, progress: Progress | None = None,
+    rows: bool = False,
+) -> Quantised:  # fmt: skip
     """``nodes``: those that the machine does not take as they are; the float ones among them are quantised.
 
-    Where the quantised part makes or takes a tensor of the float part, its scale and zero-point hold on both sides.
+    Where the quantised part makes or takes a tensor of the float part, its scale and zero-point hold on both sides. ``rows``:
+    whether the machine has ROW.
     """
     model = modernised(model)
     part = _float_part(model, nodes)
     if not part.nodes:
         return Quantised(model, model, {})
     part = replace(part, opsets=model.opsets)
-    done = quantise(part, _feeds(model, part, calibration), replace(choices, keep_float=()), progress, _given(model, part))
+    choices, given = replace(choices, keep_float=()), _given(model, part)
+    done = quantise(part, _feeds(model, part, calibration), choices, progress, given, rows)
     return Quantised(_spliced(model, part, done.model), model, done.statistics)
 
 

@@ -13,6 +13,7 @@ from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
 from compiler.xgraph.printer import form
+from compiler.xgraph.row_operations import Normalisation, Softmax
 
 
 class Shapes:
@@ -110,5 +111,7 @@ def _geometry(op: Op) -> object:
             return "Eltwise", op.kind.value, op.finish.table is not None
         case Upsample():
             return "Upsample", op.factor
+        case Softmax() | Normalisation():
+            return type(op).__name__
     # What planning looks at in kinds that are not known here, nobody says.
     return type(op).__name__, [(name, form(value, {})) for name, value in attributes(op).items()]

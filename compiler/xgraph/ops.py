@@ -28,6 +28,7 @@ class Channels(enum.Enum):
     OWN = "the same"
     GROUP = "some"
     ALL = "all"
+    WHOLE = "all, and they are made together"
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
+from compiler.xgraph.row_operations import Normalisation, Softmax, normalisation, softmax
 from isa.errors import TilewrightError
 
 Int8 = NDArray[np.int8]
@@ -199,6 +200,7 @@ def _eltwise(op: Eltwise, inputs: list[Int8], shape: Shape) -> Int8:
 Computed = Callable[[Any, list[Int8], Shape], Int8]
 COMPUTED: dict[type[Op], Computed] = {
     Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
-    Slice: _slice, Reshape: _reshape, Interleave: _interleave, Constant: _constant,
+    Slice: _slice, Reshape: _reshape, Interleave: _interleave, Constant: _constant, Softmax: softmax,
+    Normalisation: normalisation,
 }  # fmt: skip
 """For each kind of operation, the function that computes its result, in the result's shape, from its operands."""

@@ -28,7 +28,7 @@ ALL_OPERATORS = (
     "Abs", "Ceil", "Celu", "Cos", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu", "GlobalMaxPool", "HardSigmoid", "HardSwish",
     "Log", "Max", "Min", "Mish", "Neg", "PRelu", "Pow", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceSum", "Round", "Selu",
     "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tanh", "ThresholdedRelu", "DepthToSpace",
-    "SpaceToDepth",
+    "SpaceToDepth", "RMSNormalization",
 )  # fmt: skip
 """Operators that onnxruntime's tool leaves in float unless it is asked."""
 

@@ -42,12 +42,13 @@ def row_costs(config: MachineConfig, f: Mapping[str, npt.NDArray[np.int64]]) -> 
     """By the slices of a row, and by what lies between its passes."""
     rows, slices = f["n0"] * f["n1"], f["words"] * config.row_parts
     return [
-        RowCost(_cycles(config, count, size, mode == RowMode.SOFTMAX), count * size)
+        RowCost(row_cycles(config, count, size, mode == RowMode.SOFTMAX), count * size)
         for count, size, mode in zip(rows.tolist(), slices.tolist(), f["mode"].tolist(), strict=True)
     ]
 
 
-def _cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> int:
+def row_cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> int:
+    """Of one instruction; ``slices`` of each row."""
     stages = (config.row_lanes - 1).bit_length()
     taken = slices + ROW_REDUCE + stages + 1
     """From a row's first slice to its sums."""

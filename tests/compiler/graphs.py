@@ -165,18 +165,22 @@ def _pixels(memory: np.ndarray, bases: dict[Region, int], emitted: Emitted, name
 
 def check(
     config: MachineConfig, graph: XGraph, partition: Sequence[Sequence[Op]] | None = None, seed: int = 0,
-    objective: Objective = CYCLES, rtl: bool = False, bands: int = 1,
+    objective: Objective = CYCLES, rtl: bool = False, bands: int = 1, given: dict[str, np.ndarray] | None = None,
 ) -> Emitted:  # fmt: skip
-    """Compiled and run, every output is the reference's."""
+    """Compiled and run, every output is the reference's; ``given``: inputs, else random ones."""
     emitted = build(config, graph, one_each(graph) if partition is None else partition, objective, bands)
-    check_emitted(config, graph, emitted, seed, rtl)
+    check_emitted(config, graph, emitted, seed, rtl, given)
     return emitted
 
 
-def check_emitted(config: MachineConfig, graph: XGraph, emitted: Emitted, seed: int = 0, rtl: bool = False) -> None:
+def check_emitted(
+    config: MachineConfig, graph: XGraph, emitted: Emitted, seed: int = 0, rtl: bool = False,
+    given: dict[str, np.ndarray] | None = None,
+) -> None:  # fmt: skip
     """Run, every output is the reference's."""
     rng = np.random.default_rng(seed)
-    inputs = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    drawn = {name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8) for name in graph.inputs}
+    inputs = drawn if given is None else given
     expected = execute(graph, inputs)
     found = run_functional(config, graph, emitted, inputs, rtl)
     for name in graph.outputs:

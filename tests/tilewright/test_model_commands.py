@@ -209,8 +209,8 @@ def test_ops_prints_the_constraints(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["operator"] == "MaxPool"
     assert "Only the maxima are asked for, not their places." in row["conditions"]
     assert run(capsys, "ops", "--markdown")[1].startswith("| operator |")
-    assert run(capsys, "ops", "softmax") == (0, "Softmax: CPU, by onnxruntime, because no unit computes it\n", "")
-    assert run(capsys, "ops", "Conv", "Softmax")[1].startswith("Softmax: CPU, ")
+    assert run(capsys, "ops", "argmax") == (0, "ArgMax: CPU, by onnxruntime, because no unit computes it\n", "")
+    assert run(capsys, "ops", "Conv", "ArgMax")[1].startswith("ArgMax: CPU, ")
     complaint = "tilewright: operator 'Sofmax': unknown, did you mean 'Softmax'?\n"
     assert run(capsys, "ops", "Sofmax") == (2, "", complaint)
     assert run(capsys, "ops", "--markdown", "Conv")[0] == 2

@@ -48,11 +48,13 @@ CASE = Case(
 )
 WRITTEN_AS_INTEGERS = (
     "conv", "dense", "MatMul", "add", "times", "concat", "pool", "AveragePool", "global average", "leaky relu", "Sigmoid",
-    "Min", "Sum", "Neg", "Cast", "Split", "batch norm", "SpaceToDepth",
+    "Min", "Sum", "Neg", "Cast", "Split", "batch norm", "SpaceToDepth", "Softmax",
 )
 """Layers that are other operators once onnxruntime's tool has quantised them, or that stay what they are only there."""
 NEVER_NODES = {"Cast", "Dropout", "Identity", "Upsample"}
 """Taken out, or brought up to date, before there is a machine."""
+UNDRAWN = {"SimplifiedLayerNormalization"}
+"""Of onnxruntime alone: onnx's checker refuses it."""
 
 
 @pytest.mark.parametrize("first", [first if first < QUICK else pytest.param(first, marks=pytest.mark.slow) for first in FIRST])
@@ -91,6 +93,7 @@ def test_on_the_rtl_the_whole_memory_is_the_simulators(first: int, config: Machi
 def test_every_operator_of_the_table_of_support_is_drawn_and_runs_on_the_machine() -> None:
     """Those of float models, and of both forms that onnxruntime's tool writes."""
     table = {row.operator for row in support_table()}
+    machine = replace(preset("base"), build_rows=True)
     seen: set[str] = set()
     drawn: set[str] = set()
     for kind in MAKERS:
@@ -101,13 +104,13 @@ def test_every_operator_of_the_table_of_support_is_drawn_and_runs_on_the_machine
         if kind in WRITTEN_AS_INTEGERS:
             forms += [("uint8", "per tensor", "QDQ", "everything"), ("uint8", "per tensor", "QOperator")]
         for form in forms:
-            case = Case(0, Recipe(1, 8, (6, 8), 1, layers, opset), form, preset("base"), "naive")
+            case = Case(0, Recipe(1, 8, (6, 8), 1, layers, opset), form, machine, "naive")
             imported = case.compiled().imported
             assert imported.model is not None
             drawn |= {node.op_type for nodes in (case.model().graph.node, imported.model.nodes) for node in nodes}
             seen |= {node.op_type for node in imported.model.nodes if node.name not in imported.reasons}
-    assert table <= drawn
-    assert table - seen == NEVER_NODES
+    assert table - UNDRAWN <= drawn
+    assert table - seen == NEVER_NODES | UNDRAWN
 
 
 def _spoiled(case: Case, tensor: str, steps: float) -> Callable[..., list[Comparison]]:

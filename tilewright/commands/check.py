@@ -64,6 +64,7 @@ def command(
             "oracle": oracle, "reading": found.reading,
             "tolerance": tolerance, "tensors": [asdict(row) for row in found.tensors], "equal": not wrong,
             "optimised": [asdict(row) for row in found.optimised], "why": found.why,
+            "defined": [asdict(row) for row in found.defined],
             "interpreter": theirs if isinstance(theirs, str) else [asdict(row) for row in theirs],
         })  # fmt: skip
     else:
@@ -75,6 +76,10 @@ def command(
             say(f"first to differ: {wrong[0].tensor}")
         for row in apart:
             say(f"onnxruntime with every optimisation beside its integer kernels: {row} ({found.why})")
+        if found.defined:
+            differ, elements = (sum(getattr(row, name) for row in found.defined) for name in ("differ", "elements"))
+            most = max(row.greatest for row in found.defined)
+            say(f"integer softmax and normalisation beside float ones: {differ} of {elements} differ, by at most {most:g}")
         if isinstance(theirs, str):
             say(theirs)
         else:

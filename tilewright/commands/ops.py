@@ -25,7 +25,7 @@ def command(operators: tuple[str, ...], markdown: bool, as_json: bool) -> None:
     Examples:
       tilewright ops
       tilewright ops Conv MaxPool
-      tilewright ops Softmax
+      tilewright ops ArgMax
     """
     from compiler.frontend.support import common_lists, support_table, support_text
     from tilewright.operators import asked

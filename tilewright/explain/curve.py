@@ -40,7 +40,7 @@ def memory_curve(
 ) -> list[Point]:  # fmt: skip
     """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
     database = open_database(config)
-    imported = imported_as(path, **how)
+    imported = imported_as(path, **how, rows=config.build_rows)
     wanted = objective_of(objective)
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph

@@ -74,7 +74,7 @@ def _operations(program: Program) -> OpSets | None:
     if blob is None:
         return None
     try:
-        graph = import_model(parsed(WHOLE_MODEL, blob)).graph
+        graph = import_model(parsed(WHOLE_MODEL, blob), rows=program.config.build_rows).graph
     except TilewrightError:
         return None
     return OpSets(graph) if machine_ops(graph) else None

@@ -15,7 +15,7 @@ from compiler.frontend.model import Array
 LINEAR = ("Conv", "QLinearConv", "ConvTranspose", "Gemm", "QGemm", "MatMul", "QLinearMatMul")
 QUANTISED = (
     "QLinearConv", "QLinearMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearAveragePool",
-    "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid",
+    "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax",
 )  # fmt: skip
 """Operators that carry scales and zero-points of activations."""
 PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -16,6 +17,9 @@ from compiler.frontend.importer.values import Mapped, Params, Value
 from compiler.frontend.model import Array, Model, Node, scalar
 from compiler.xgraph.ops import Op
 from compiler.xgraph.tensor import Quantisation, Tensor
+
+if TYPE_CHECKING:
+    from compiler.frontend.importer.rows import Defined
 
 EIGHT_BITS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
@@ -38,8 +42,9 @@ def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
 class Context:
     """Rules read values by ONNX name, add operations, and set the values of a node's outputs."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, rows: bool = False) -> None:
+        """``rows``: whether the machine has ROW."""
+        self.model, self.rows = model, rows
         self.producers = model.producers()
         self.consumers = model.consumers()
         self.values: dict[str, Value] = {}
@@ -59,6 +64,8 @@ class Context:
         self.origins: dict[str, str] = {}
         """For each operation, the node that it is for: its namesake, or else the one that was at work."""
         self._names = {node.name for node in model.nodes}
+        self.defined: dict[str, Defined] = {}
+        """Operations whose oracle is an integer definition."""
         self.roots: dict[str, Mapped] = {}
         """Maps that the host hands to the machine, by ONNX name."""
 
@@ -107,17 +114,17 @@ class Context:
     def _root(self, name: str) -> Mapped:
         shape = self.shape(name)
         require(general.at_most_four_dimensions, shape)
-        letters = guess_letters(self.consumers, name, len(shape), self.model.constants)
+        letters = guess_letters(self.consumers, name, len(shape), self.model.constants, self.rows)
         if letters == "WC" and shape[0] > general.MOST_SIDE:
             letters = "NC"
-        params = self._host_params(name)
+        params = self.host_params(name)
         where = map_shape(letters, shape)
         require(general.sides_fit, where)
         self.tensors[name] = Tensor(name, where, Quantisation(params.scale, params.zero_point), params.unsigned)
         self.roots[name] = Mapped(name, plain(letters, shape), params, computed=False)
         return self.roots[name]
 
-    def _host_params(self, name: str) -> Params:
+    def host_params(self, name: str) -> Params:
         """How a tensor from the host is quantised: as its maker says, or its first reader that says so."""
         unsigned = self.model.elem(name) == onnx.TensorProto.UINT8
         maker = self.producers.get(name)

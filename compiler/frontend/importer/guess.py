@@ -14,16 +14,19 @@ _PASS_ON = {
 _LAST = {"Reshape", "Flatten", "MatMul", "QLinearMatMul"}
 _DENSE = {"Gemm", "QGemm", "MatMul", "QLinearMatMul"}
 _PLANES = {"Conv", "ConvTranspose", "QLinearConv"}
+_ROWS = {"Softmax", "QLinearSoftmax", "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"}
 _REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax"}
 _TO_SECOND = {4: (0, 3, 1, 2), 3: (0, 2, 1)}
 
 
 def guess_letters(
-    consumers: Mapping[str, Sequence[Node]], name: str, rank: int, constants: Mapping[str, Array] | None = None
+    consumers: Mapping[str, Sequence[Node]], name: str, rank: int, constants: Mapping[str, Array] | None = None,
+    rows: bool = False,
 ) -> str:  # fmt: skip
     """Letters of the plain layout; channels second unless the first reader that cares says otherwise.
 
-    Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image.
+    Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image. ``rows``: whether the machine
+    has ROW, whose operators have their channels last.
     """
     last, second = last_letters_for(rank), letters_for(rank)
     assert last is not None
@@ -41,7 +44,7 @@ def guess_letters(
             elif node.op_type == "Transpose":
                 perm = node.integers("perm", ())
                 return last if perm == _TO_SECOND.get(rank) else _before_planes(consumers, node, perm) or second
-            elif node.op_type in _LAST or (rank > 2 and _over_last(node, rank, constants or {})):
+            elif node.op_type in (_LAST | _ROWS if rows else _LAST) or (rank > 2 and _over_last(node, rank, constants or {})):
                 return last
             else:
                 return second

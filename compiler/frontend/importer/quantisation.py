@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
-from compiler.frontend.importer import kernels, linear, movement, normalised, pairs, pools
+from compiler.frontend.importer import kernels, linear, movement, normalised, pairs, pools, rows
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.tables import applied, function_of
-from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, Pair, Params, Unary
+from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, OfRows, Pair, Params, Unary
 from compiler.frontend.model import Node
 
 INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
@@ -58,6 +58,8 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
             return applied(ctx, value.source, table, params, node.output, node.name)
         case Affine():
             return normalised.finished(ctx, value, node, params)
+        case OfRows():
+            return rows.finished(ctx, value, node, params)
         case Joined():
             return movement.requantised_join(ctx, value, params, node.output, node.name)
         case Linear():

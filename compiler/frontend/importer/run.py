@@ -7,27 +7,39 @@ from collections.abc import Mapping
 from compiler.frontend.checks import finite
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import Unsupported, require
-from compiler.frontend.importer import elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed
+from compiler.frontend.importer import (
+    elementwise,
+    linear,
+    movement,
+    normalised,
+    pads,
+    pools,
+    quantisation,
+    resize,
+    rows,
+    transposed,
+)
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
-FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation, resize, transposed)
+FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation, resize, rows, transposed)
 """Imported for the rules that they declare."""
 
 
-def interpreted(model: Model, refused: Mapping[str, str]) -> Context:
+def interpreted(model: Model, refused: Mapping[str, str], row_unit: bool = False) -> Context:
     """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute.
 
-    ``refused``: nodes that are not asked, with reasons.
+    ``refused``: nodes that are not asked, with reasons. ``row_unit``: whether the machine has ROW.
     """
-    ctx = Context(model)
+    ctx = Context(model, row_unit)
     for node in model.nodes:
         ctx.current = node.name
         if node.name in refused:
             ctx.reasons[node.name] = refused[node.name]
             continue
-        rule = RULES.get((node.domain, node.op_type))
-        if rule is None:
+        key = (node.domain, node.op_type)
+        rule = RULES.get(key)
+        if rule is None or (key in rows.OF_ROWS and not row_unit):
             ctx.reasons[node.name] = f"no unit of the machine computes {node.op_type}"
             continue
         try:

@@ -169,5 +169,13 @@ class Affine:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
 
 
-Pending = Linear | Unary | Pair | Mean | Joined | Affine
+@dataclass(frozen=True, eq=False)
+class OfRows:
+    """A softmax or normalisation of a quantised tensor by ``node``, which awaits its quantisation."""
+
+    source: Mapped
+    node: Node
+
+
+Pending = Linear | Unary | Pair | Mean | Joined | Affine | OfRows
 Value = Mapped | Pending

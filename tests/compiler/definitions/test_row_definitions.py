@@ -8,10 +8,11 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-import onnx
 import pytest
+from onnx import helper, numpy_helper
 
-from compiler.definitions.rows import normalisation, softmax
+from compiler.definitions.integer_graph import DOMAIN
+from compiler.definitions.rows import DIVISORS, INPUTS, NORMALISATION, SOFTMAX, definition, is_definition
 from compiler.frontend.session import run
 from isa.rows import (
     Ints,
@@ -41,8 +42,25 @@ def drawn(length: int, seed: int) -> Ints:
     return np.concatenate([*some, *edges, peak]).astype(np.int64)
 
 
-def on_onnxruntime(model: onnx.ModelProto, x: Ints) -> Ints:
-    result: Ints = run(model, {"x": x.astype(np.int8)})["y"].astype(np.int64)
+def on_onnxruntime(name: str, x: Ints, opset: int = 21, /, **constants: object) -> Ints:
+    """What the definition makes of int8 rows, and of the same as uint8; ``constants``: what it reads besides."""
+    signed = _run(name, x.astype(np.int8), opset, {**constants, "low": -128, "high": 127})
+    higher = {"x_zero_point", "zero_point"} & {*constants}
+    raised = {key: np.asarray(constants[key]) + 128 for key in higher}
+    unsigned = _run(name, (x + 128).astype(np.uint8), opset, {**constants, **raised, "low": 0, "high": 255})
+    assert np.array_equal(signed, unsigned - 128)
+    return signed
+
+
+def _run(name: str, x: np.ndarray, opset: int, constants: dict[str, object]) -> Ints:
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    node = helper.make_node(name, INPUTS[name], ["y"], domain=DOMAIN, to=kind)
+    ends = [helper.make_tensor_value_info(end, kind, ["rows", x.shape[1]]) for end in "xy"]
+    numbers = [numpy_helper.from_array(np.asarray(value, np.int64), key) for key, value in constants.items()]
+    graph = helper.make_graph([node], "definition", ends[:1], ends[1:], numbers)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(DOMAIN, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, functions=[definition(name, opset)], ir_version=10)
+    result: Ints = run(model, {"x": x})["y"].astype(np.int64)
     return result
 
 
@@ -58,7 +76,7 @@ def test_softmax(length: int, scale: float, output_scale: float, zero_point: int
     e, t = exponentials(scale, output_scale)
     x = drawn(length, 1)
     ours = np.clip(rows.softmax(x, e, t) + zero_point, -128, 127)
-    assert np.array_equal(ours, on_onnxruntime(softmax(length, e, t, zero_point), x))
+    assert np.array_equal(ours, on_onnxruntime(SOFTMAX, x, e=e, t=t, zero_point=zero_point))
     for number in range(0, len(x), 4):
         denominator = sum(int(e[v - x[number].max() + 255]) for v in x[number])
         for value, result in zip(x[number, :50], ours[number], strict=False):
@@ -78,13 +96,33 @@ def test_normalisation(length: int, rms: bool, scale: float, epsilon: float, out
     zero_point, input_zero_point = -7, 5 if rms else 0
     ours = rows.normalised(x - input_zero_point, k, g, b, shift, rms=rms)
     ours = np.clip(ours + zero_point, -128, 127)
-    graph = normalisation(length, k, g, b, shift, rms=rms, input_zero_point=input_zero_point, zero_point=zero_point)
-    assert np.array_equal(ours, on_onnxruntime(graph, x))
+    numbers = {"k": k, "g": g, "b": b, "divisor": DIVISORS[shift], "centred": not rms}
+    theirs = on_onnxruntime(NORMALISATION, x, x_zero_point=input_zero_point, zero_point=zero_point, **numbers)
+    assert np.array_equal(ours, theirs)
     real = (x - input_zero_point) * scale
     centred = real if rms else real - real.mean(axis=1, keepdims=True)
     wanted = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + k * scale**2 / length**2 / 2**14) * gamma + beta
     near = np.clip(wanted / output_scale + zero_point, -128, 127)
     assert np.abs(ours - near).max() <= 0.5 + 1e-3
+
+
+@pytest.mark.parametrize("opset", range(10, 27))
+def test_every_operator_set(opset: int) -> None:
+    x = drawn(7, 3)
+    e, t = exponentials(0.1, 1 / 255)
+    numbers = {"k": 5, "g": np.full(7, 1 << 20), "b": np.zeros(7), "divisor": 1 << 45, "centred": 1, "x_zero_point": 3}
+    for name, values in ((SOFTMAX, {"e": e, "t": t}), (NORMALISATION, numbers)):
+        newest = on_onnxruntime(name, x, **values, zero_point=-9)
+        assert np.array_equal(newest, on_onnxruntime(name, x, opset, **values, zero_point=-9))
+        assert is_definition(definition(name, opset))
+
+
+def test_another_function_is_no_definition() -> None:
+    found = definition(SOFTMAX, 21)
+    other = type(found).FromString(found.SerializeToString())
+    assert is_definition(other)
+    del other.node[3]
+    assert not is_definition(other)
 
 
 def test_tables_and_records_come_back() -> None:

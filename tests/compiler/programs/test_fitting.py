@@ -61,7 +61,7 @@ def compiled(
     nodes: onnx.ModelProto, config: MachineConfig, strategy: str = "naive", scheme: str = "power_of_two"
 ) -> Compiled:
     """Run, compared with onnxruntime; its cycles are known, too."""
-    found = imported(nodes, scheme)
+    found = imported(nodes, scheme, rows=config.build_rows)
     result = compile_graph(found, config, strategy=strategy)
     feeds = feeds_of(found, 3)
     made, expected = Run(result.program, FunctionalEngine(config))(feeds), run(found.oracle, feeds)
@@ -210,6 +210,10 @@ MISFITS: Mapping[Fit, tuple[Sequence[Any], Sequence[int], Mapping[str, Any], Mac
         [node("Relu", "x", "r"), node("ReduceMax", "r", axes=[1])], (1, 2000, 2, 2), {},
         replace(NANO, name="large", fm_depth=4096),
     ),
+    Fit.ROWS: (
+        [node("Relu", "x", "r"), node("Softmax", "r", "s", axis=-1), node("Relu", "s")], (1, 3, 65), {},
+        replace(NANO, name="rows", build_rows=True, row_words=16),
+    ),
     Fit.PARAMETERS: ([node("Conv", "x w", group=2)], (1, 2, 3, 40), {"w": weights(2, 1, 1, 31)}, LEAST),
     Fit.MAPS: (
         [node("Conv", "x w")], (1, 4000, 3, 3), {"w": weights(4, 4000, 3, 3)}, replace(NANO, name="small", fm_depth=256),
@@ -221,7 +225,7 @@ MISFITS: Mapping[Fit, tuple[Sequence[Any], Sequence[int], Mapping[str, Any], Mac
 def test_each_condition_keeps_an_operation_off_the_machine(condition: Fit) -> None:
     """The plan of the operation alone fails for that condition, and the compiled program tells the reason."""
     nodes, shape, constants, config = MISFITS[condition]
-    graph = imported(model(nodes, shape, constants)).graph
+    graph = imported(model(nodes, shape, constants), rows=config.build_rows).graph
     found = []
     for op in machine_ops(graph):
         try:
