@@ -123,11 +123,10 @@ def _narrow(
     """The weights that get four bits."""
     found = narrowed(draft.model, draft.forms, feeds)
 
-    def noise(layers: Mapping[Way, Narrow]) -> float:
-        made = _made(replace(draft, narrow=as_weights(layers)), best, feeds)
-        least = min(reference.noise(made, draft.factors), default=math.inf)
-        told(f"weights of four bits in {len(layers)} of {len(found)} layers: {least:.1f} dB")
-        return least
+    def noise(layers: Mapping[Way, Narrow]) -> list[float]:
+        made = reference.noise(_made(replace(draft, narrow=as_weights(layers)), best, feeds), draft.factors)
+        told(f"weights of four bits in {len(layers)} of {len(found)} layers: {min(made, default=math.inf):.1f} dB")
+        return made
 
     return chosen(bits, draft.model, draft.forms, found, noise)
 
