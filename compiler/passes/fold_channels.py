@@ -20,18 +20,21 @@ def fold_channels(graph: XGraph) -> XGraph:
     for op in graph.ops:
         producer = ops.get(op.inputs[0]) if op.inputs else None
         alone = isinstance(producer, Conv) and sole_reader(graph, op.inputs[0], op)
-        order = channel_order(op)
-        if order is None and isinstance(producer, Conv) and producer.groups == 1:
-            order = _sliced(graph, op)
-        if order is not None and isinstance(producer, Conv) and alone:
+        folded = _folded(graph, producer, op) if alone and isinstance(producer, Conv) else None
+        if folded is not None:
             del ops[op.inputs[0]]
-            ops[op.output] = replace(_reordered(producer, order), outputs=op.outputs)
-        elif alone and isinstance(producer, Conv) and isinstance(op, Conv) and (read := _read(op, producer)) is not None:
-            del ops[op.inputs[0]]
-            ops[op.output] = read
-        else:
-            ops[op.outputs[0] if op.outputs else op.name] = op
+        ops[op.outputs[0] if op.outputs else op.name] = folded or op
     return graph.with_ops(ops.values())
+
+
+def _folded(graph: XGraph, producer: Conv, op: Op) -> Conv | None:
+    """One convolution in the place of both."""
+    order = channel_order(op)
+    if order is None and producer.groups == 1:
+        order = _sliced(graph, op)
+    if order is not None:
+        return replace(_reordered(producer, order), outputs=op.outputs)
+    return _read(op, producer) if isinstance(op, Conv) else None
 
 
 def channel_order(op: Op) -> NDArray[np.intp] | None:

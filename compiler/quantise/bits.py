@@ -21,7 +21,7 @@ Float64 = NDArray[np.float64]
 Way = tuple[str, int]
 """The weights' name, and the axis of the outputs."""
 LOSS = 1.0
-"""Decibels of an output that ``auto`` gives away beside eight bits."""
+"""Decibels of each output that ``auto`` gives away beside eight bits."""
 _AUTO = re.compile(r"auto(?::(?:(?P<noise>-?\d+(?:\.\d+)?)dB|(?P<size>\d+(?:\.\d+)?)(?P<unit>k|M|G)?B))?")
 _UNITS = {None: 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
@@ -78,9 +78,10 @@ def narrowed(model: Model, forms: Forms, feeds: Sequence[Feeds]) -> dict[Way, Na
 
 
 def chosen(
-    bits: Bits, model: Model, forms: Forms, found: Mapping[Way, Narrow], noise: Callable[[Mapping[Way, Narrow]], float]
+    bits: Bits, model: Model, forms: Forms, found: Mapping[Way, Narrow], noise: Callable[[Mapping[Way, Narrow]], list[float]]
 ) -> dict[Way, Narrow]:
-    """The layers that lose least, the first and the last after all others. ``noise``: decibels with these in four bits."""
+    """The layers that lose least, the first and the last after all others. ``noise``: decibels of each output with these in
+    four bits."""
     if bits.everywhere:
         return dict(found)
     ways = list(found)
@@ -96,15 +97,16 @@ def chosen(
         for count in range(len(ranked) + 1):
             if left - sum(found[way].whole.size / 2 for way in ranked[:count]) <= bits.size:
                 return first(count)
-        least = left - sum(each.whole.size / 2 for each in found.values())
+        fewest = left - sum(each.whole.size / 2 for each in found.values())
         raise CalibrationError(
-            f"bits of weights: {bits.size:.0f} bytes are asked for, expected {least:.0f} or more, what four bits take"
+            f"bits of weights: {bits.size:.0f} bytes are asked for, expected {fewest:.0f} or more, what four bits take"
         )
-    enough = noise({}) - LOSS if bits.decibels is None else bits.decibels
+    least = [each - LOSS if bits.decibels is None else bits.decibels for each in noise({})]
     low, high = 0, len(ranked)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if noise(first(middle)) >= enough else (low, middle - 1)
+        met = all(here >= asked for here, asked in zip(noise(first(middle)), least, strict=True))
+        low, high = (middle, high) if met else (low, middle - 1)
     return first(low)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.frontend.importer.requantise import quantised
@@ -92,9 +92,9 @@ def refined(
     trial, part = found[best], found[best].draft
     best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
     reference = Reference.of(part.model, held)
-    ways = _narrow(part, reference, best, seen, bits, told) if bits else frozenset[Way]()
-    part = _narrowing(part, ways, seen)
-    made = _made(part, best, seen) if ways else with_types(part.written(best.params(part), best.shifts))
+    narrow = _narrow(part, reference, best, seen, bits, told) if bits else {}
+    part = replace(part, narrow=as_weights(narrow))
+    made = _made(part, best, seen) if narrow else with_types(part.written(best.params(part), best.shifts))
     if target is not None:
         ranked = losses(part.forms, made, held, part.factors)
         kept |= reaching(ranked, lambda names: target.met(reference, _made(part.keeping(names, seen), best, seen)))
@@ -102,7 +102,7 @@ def refined(
         _warn(reference, made, lambda: losses(part.forms, made, held[:MOST_FOR_WARNING], part.factors))
     if best.equal:
         draft = draft.equalised(feeds) or draft
-    draft = _narrowing(draft.keeping(kept, feeds), ways, feeds)
+    draft = _narrowing(draft.keeping(kept, feeds), narrow, feeds)
     return Refined(draft.model, _made(draft, best, feeds), kept)
 
 
@@ -117,20 +117,22 @@ def _sensitive(draft: Draft, reference: Reference, feeds: Sequence[Feeds], told:
     return found if gain >= LEAST_GAIN else frozenset()
 
 
-def _narrow(draft: Draft, reference: Reference, best: Choice, feeds: Sequence[Feeds], bits: Bits, told: Told) -> frozenset[Way]:
-    """The layers whose weights get four bits."""
+def _narrow(
+    draft: Draft, reference: Reference, best: Choice, feeds: Sequence[Feeds], bits: Bits, told: Told
+) -> dict[Way, Narrow]:  # fmt: skip
+    """The weights that get four bits."""
     found = narrowed(draft.model, draft.forms, feeds)
 
-    def noise(layers: Mapping[Way, Narrow]) -> float:
-        made = _made(replace(draft, narrow=as_weights(layers)), best, feeds)
-        least = min(reference.noise(made, draft.factors), default=math.inf)
-        told(f"weights of four bits in {len(layers)} of {len(found)} layers: {least:.1f} dB")
-        return least
+    def noise(layers: Mapping[Way, Narrow]) -> list[float]:
+        made = reference.noise(_made(replace(draft, narrow=as_weights(layers)), best, feeds), draft.factors)
+        told(f"weights of four bits in {len(layers)} of {len(found)} layers: {min(made, default=math.inf):.1f} dB")
+        return made
 
-    return frozenset(chosen(bits, draft.model, draft.forms, found, noise))
+    return chosen(bits, draft.model, draft.forms, found, noise)
 
 
-def _narrowing(draft: Draft, ways: frozenset[Way], feeds: Sequence[Feeds]) -> Draft:
+def _narrowing(draft: Draft, ways: Collection[Way], feeds: Sequence[Feeds]) -> Draft:
+    """With the weights of these layers in four bits."""
     if not ways:
         return draft
     found = narrowed(draft.model, draft.forms, feeds)

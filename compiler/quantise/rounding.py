@@ -75,7 +75,7 @@ def places_of(node: Node, values: NDArray[np.float32], kernel: Sequence[int], rn
     """Inputs of a dense layer's outputs at some places, a row for each, as the weights of an output lie."""
     if node.op_type != "Conv":
         flat: Float64 = values.reshape(-1, values.shape[-1]).astype(np.float64)
-        return np.asarray(flat[rng.permutation(len(flat))[:PLACES]])
+        return np.asarray(flat[rng.permutation(len(flat))[: PLACES * len(values)]])
     rank = len(kernel)
     pads, strides, dilations = (
         node.integers(name, default) for name, default in
