@@ -81,6 +81,7 @@ def _unheard(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _alarm(number: int, frame: object) -> None:
+    warnings.simplefilter("ignore", ResourceWarning)  # of files that are open now, and that nobody comes to close
     raise _OutOfTime
 
 
