@@ -20,7 +20,7 @@ def _read_for_ever(path: Path) -> None:
 def test_a_file_that_was_open_when_time_ran_out_prints_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"0" * 1000)
-    with pytest.raises(TilewrightError, match=r"^check: not done within 0\.01 seconds"), time_budget(0.01, "check", "give more"):
+    with pytest.raises(TilewrightError, match=r"^check: not done within 0\.01 "), time_budget(0.01, "check", "give more"):
         _read_for_ever(path)
     gc.collect()
     assert capsys.readouterr().err == ""
