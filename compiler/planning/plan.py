@@ -97,7 +97,7 @@ class Plan:
         parts = f"{self.bands} bands of rows, {self.count} tiles of " if self.bands > 1 else ""
         parts += f"{self.over_channels} passes of " if self.over_channels > 1 else ""
         parts += f"{self.tiles} column tiles of " if self.tiles > 1 and self.bands == 1 else ""
-        return f"{parts}{self.steps} steps"
+        return f"{parts}{self.steps} step{'s' if self.steps > 1 else ''}"
 
     @property
     def pipelined(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 from bench.png import read_png
 from compiler.driver import Compiled
@@ -32,6 +33,7 @@ from tilewright.report.page import page
 from tilewright.report.roofline import roofline
 from tilewright.report.strips import UNIT_COLOURS
 from tilewright.report.svg import count, short, ticks
+from tilewright.report.table import layer_shapes
 
 NANO = preset("nano")
 VOID = {"meta", "br"}
@@ -181,3 +183,17 @@ def test_report_command(compiled: Compiled, tmp_path: Path, capsys: pytest.Captu
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["report.html", "trace.json"]
     assert "<title>small</title>" in (tmp_path / "out" / "report.html").read_text()
     assert capsys.readouterr().out.startswith(f"{tmp_path / 'out' / 'report.html'}: ")
+
+
+def test_pieces_of_a_transposed_convolution_show_the_map_that_they_make_together() -> None:
+    weights = numpy_helper.from_array(np.ones((4, 4, 2, 2), np.float32), "w")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], "up", strides=[2, 2])
+    ends = (helper.make_tensor_value_info(name, 1, (1, 4, size, size)) for name, size in (("x", 3), ("y", 6)))
+    graph = helper.make_graph([node], "g", [next(ends)], [next(ends)], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    program = compile_model(model, "nano", calibration={"x": np.ones((1, 4, 3, 3), np.float32)}).program
+    items = activities(program, modelled(program))
+    layers = layer_rows(items, dataflow(NANO, items), network_of(program))
+    assert len(layers) > 1
+    assert set(layer_shapes(program, layers).values()) == {(1, 4, 6, 6)}
+    assert layer_shapes(program, layers).keys() == {layer.name for layer in layers}

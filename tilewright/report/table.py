@@ -30,10 +30,11 @@ def anchor(layer: LayerRow) -> str:
     return f"layer-{hashlib.sha256(layer.name.encode()).hexdigest()[:12]}"
 
 
-def layer_shapes(program: Program) -> Shapes:
-    """Of what each layer makes, by its name, where a node of the model goes by it."""
+def layer_shapes(program: Program, layers: Sequence[LayerRow]) -> Shapes:
+    """Of what each layer makes, by its name; of a piece of a node, what the node makes."""
     network = network_of(program)
-    made = {name: node.output[0] for name, node in network.nodes.items() if node.output}
+    nodes = {layer.name: network.nodes.get(network.whole_of(layer.name)) for layer in layers}
+    made = {name: node.output[0] for name, node in nodes.items() if node is not None and node.output}
     return {name: network.shapes[output] for name, output in made.items() if output in network.shapes}
 
 
@@ -41,7 +42,7 @@ def layer_table(program: Program, layers: Sequence[LayerRow], cycles: int, noise
     heads = ["layer", "makes", "group", "unit", "work", "waits", "work and waits", "array while it works", "waits for",
              "read, B", "written, B", *(["signal to noise, dB"] if noise else [])]  # fmt: skip
     most = max((layer.work for layer in layers), default=0) or 1
-    peak, shapes = program.config.macs_per_cycle, layer_shapes(program)
+    peak, shapes = program.config.macs_per_cycle, layer_shapes(program, layers)
     rows = [_layer(layer, shapes, most, peak, _noise(layer, noise)) for layer in layers]
     head = element("tr", "".join(element("th", text, class_="left" if text == "work and waits" else "") for text in heads))
     foot = element("tr", "".join(element("td", text) for text in _totals(layers, cycles, peak)))
