@@ -1,27 +1,25 @@
 """What DRAM's latency costs, and how many reads must be on their way to hold it:
 ``python -m bench.latency [--config base] [--latency 64 200 400] [--ahead 128 512] [network ...]``.
 
-Whole networks on the RTL, of which the machine asks for so many beats of a read engine at a time (``READ_AHEAD_BEATS``, 128 as
-delivered; with others the DRAM takes 64 bursts at a time, not 16). A configuration is a preset or a TOML file. Utilisation
-is MACs of convolutions and dense layers over cycles times the MACs of the array. Rows go into docs/results/hardware.md.
+Whole networks on the RTL, of which the machine asks for so many beats of a read engine at a time (``axi_read_ahead``; with
+another number than the configuration's the DRAM takes 64 bursts at a time, not 16). A configuration is a preset or a TOML
+file. Utilisation is MACs of convolutions and dense layers over cycles times the MACs of the array. Rows go into
+docs/results/hardware.md.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import lru_cache
-from unittest import mock
 
-import hw.axi.read_engine
 from bench.command import command
 from bench.figures import listed, number
 from bench.network_table import HARDWARE as PAGE
 from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import Compiled, compile_graph
-from hw.emit import emit
 from isa.config import MachineConfig, load_config
-from isa.depths import READ_AHEAD_BEATS
 from sim.campaign.arguments import add_arguments, how_of
 from sim.rtl.machine import RtlMachine
 from sim.rtl.memory import DRAM_BURSTS, Dram
@@ -31,7 +29,6 @@ from tilewright.inputs import random_inputs
 
 TITLE = "Latency of DRAM"
 COLUMNS = ("network", "configuration", "strategy", "beats on the way", "latency", "bytes that differ", "cycles", "utilisation")
-DELIVERED = READ_AHEAD_BEATS
 MOST_BURSTS = 64
 NETWORKS = ("mobilenet_v2", "resnet50")
 
@@ -43,10 +40,8 @@ def compiled(name: str, config: MachineConfig, strategy: str) -> Compiled:
 
 @lru_cache(maxsize=1)
 def machine(config: MachineConfig, ahead: int) -> RtlMachine:
-    if ahead == DELIVERED:
-        return RtlMachine(config, bursts=DRAM_BURSTS)
-    with mock.patch.object(hw.axi.read_engine, "READ_AHEAD_BEATS", ahead):
-        return RtlMachine(config, verilog=emit(config).text, bursts=MOST_BURSTS)
+    bursts = DRAM_BURSTS if ahead == config.axi_read_ahead else MOST_BURSTS
+    return RtlMachine(replace(config, axi_read_ahead=ahead), bursts=bursts)
 
 
 def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
@@ -87,7 +82,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--config", default="base")
     parser.add_argument("--strategy", default="best")
     parser.add_argument("--latency", type=int, nargs="+", default=[64, 200, 400])
-    parser.add_argument("--ahead", type=int, nargs="+", default=[DELIVERED, 512])
+    parser.add_argument("--ahead", type=int, nargs="+", default=[MachineConfig.axi_read_ahead, 512])
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     wanted = known(chosen.networks, sources(), parser) or [*NETWORKS]

@@ -56,6 +56,7 @@ BOUNDS: dict[str, Bound] = {
     "axi_addr_bits": Bound(32, 64),
     "axi_burst_beats": Bound(1, 256, power_of_two=True),
     "axi_reads": Bound(1, 64),
+    "axi_read_ahead": Bound(128, 1024),
     "axi_prot": Bound(0, 7),
     "axi_cache": Bound(0, 15),
     "axi_qos": Bound(0, 15),

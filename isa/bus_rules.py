@@ -11,7 +11,7 @@ MASTER: Rules = (
     ("AxSIZE, AxBURST, AxLOCK", "Whole beats, INCR, 0."),
     ("AxCACHE, AxPROT, AxQOS", "`axi_cache`, `axi_prot` and `axi_qos` of the configuration, in every burst."),
     ("ARID, AWID", "0 for LOAD, 1 for instruction fetch; 0. Fetch goes first."),
-    ("ARVALID", "At most `axi_reads` bursts are on their way."),
+    ("ARVALID", "At most `axi_reads` bursts are on their way, and none is asked for beyond `axi_read_ahead` beats."),
     ("AxVALID, WVALID", "Never wait for READY, and stay with all that belongs to them until it comes, even through a stop."),
     ("WVALID", "Does not wait for AWREADY: whoever answers may take data first."),
     ("WLAST, WSTRB", "The last beat of its burst. Off outside of a row; all off in bursts that are completed after a stop."),

@@ -28,8 +28,8 @@ REQUANT = ("float32", "shift")
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
-    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_prot", "axi_cache", "axi_qos", "axi_ports", "array_clock",
-    "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
+    *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_read_ahead", "axi_prot", "axi_cache", "axi_qos", "axi_ports",
+    "array_clock", "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -91,6 +91,9 @@ class MachineConfig:
     """Longest AXI burst in beats, at most 4 KB; 16 for AXI3."""
     axi_reads: int = 64
     """Read bursts that may be on their way at a time, instruction fetch included."""
+    axi_read_ahead: int = 128
+    """Beats of reads that may be on their way before no other burst is asked for: they hide the latency of DRAM, and an
+    instruction fetch queues behind them."""
     axi_prot: int = 0
     """AxPROT of every burst: unprivileged, secure data."""
     axi_cache: int = 3

@@ -6,9 +6,6 @@ from isa.config import MachineConfig
 
 IN_FLIGHT = 8
 """Instructions that a unit may have accepted and not yet finished."""
-READ_AHEAD_BEATS = 128
-"""The most beats on the way; no burst is asked for beyond. They cover the latency of DRAM, and bound how long an instruction
-fetch queues."""
 MISC_AHEAD = 4
 """Addresses of an operand of MISC that wait for a bank: so far may one operand be ahead of the other."""
 MISC_ANSWERS = 8
@@ -20,9 +17,10 @@ FETCH_BEATS = 16
 """A burst of instruction fetch ends at the first of these limits: short, so that LOAD never waits long behind one."""
 
 
-def waiting_beats(config: MachineConfig) -> int:
-    """Beats beyond these that have come by one of two ports, and wait for a burst of the other."""
-    return (config.axi_ports - 1) * 2 * config.burst_beats
+def owed_beats(config: MachineConfig) -> int:
+    """Beats of reads that are asked for and not yet taken, at most: those on the way, and those that have come by one of two
+    ports and wait for a burst of the other. No burst is asked for beyond."""
+    return config.axi_read_ahead + (config.axi_ports - 1) * 2 * config.burst_beats
 
 
 def fetch_beats(config: MachineConfig) -> int:

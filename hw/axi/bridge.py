@@ -15,7 +15,7 @@ from hw.axi.slice import RegisterSlice
 from hw.axi.write_engine import AHEAD_BURSTS, OPEN_BURSTS
 from hw.buffers.fifo import RamFifo, RoomFifo
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS, waiting_beats
+from isa.depths import owed_beats
 
 PORTS = 2
 CONSTANT = ("size", "burst", "lock", "cache", "prot", "qos")
@@ -89,7 +89,7 @@ class PortBridge(wiring.Component):
 
     def _reads(self, m: Module, ports: list[Any]) -> None:
         bus, most = self.bus, self.config.burst_beats
-        room = READ_AHEAD_BEATS + waiting_beats(self.config)
+        room = owed_beats(self.config)
         word = data.StructLayout({"data": self.config.axi_data_bits, "error": 1, "last": 1})
         asked = data.StructLayout({"port": 1, "id": ID_BITS})
         m.submodules.read_balance = balance = PortBalance(most, room)

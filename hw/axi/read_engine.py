@@ -16,7 +16,7 @@ from hw.axi.credits import Credits
 from hw.axi.signature import AxiRead
 from isa.bounds import BOUNDS
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS, waiting_beats
+from isa.depths import owed_beats
 
 READ_AHEAD_BURSTS = BOUNDS["axi_reads"].high
 """Bursts on the way: the bus accepts no more than ``axi_reads`` (``hw/axi/arbiter.py``), so their queue needs no look at its
@@ -40,7 +40,7 @@ class ReadEngine(wiring.Component):
     """Asks for one burst per cycle, hands on one beat per cycle, in the order of the runs.
 
     From a run to its first AR are two cycles; a beat passes without a register. Beats can be stalled, AR then stops
-    ``READ_AHEAD_BEATS`` ahead, of two ports ``waiting_beats`` more. With ``halt`` no AR is issued, what arrives is thrown
+    ``owed_beats`` ahead. With ``halt`` no AR is issued, what arrives is thrown
     away, and ``idle`` tells when nothing is on the way.
     """
 
@@ -65,7 +65,7 @@ class ReadEngine(wiring.Component):
 
         burst = splitter.o.payload
         most = self.config.burst_beats
-        ahead = READ_AHEAD_BEATS + waiting_beats(self.config)
+        ahead = owed_beats(self.config)
         m.submodules.coming = coming = Credits(ahead - 1 + most, step=most)
         may_ask = Signal()
         issue = Signal()

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.cycle.timing import BRIDGE_READ, DRAM_READ, LOAD_AHEAD_BEATS, READ_TURN
+from isa.config import MachineConfig
+from sim.cycle.timing import BRIDGE_READ, DRAM_READ, READ_TURN
 from sim.rtl.memory import DRAM_BURSTS
 
 EPSILON = 1e-3
@@ -150,8 +151,10 @@ class Bus:
     fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
     """
 
-    def __init__(self, reads: int = DRAM_BURSTS, ports: int = 1) -> None:
+    def __init__(self, reads: int = DRAM_BURSTS, ports: int = 1, ahead: int = MachineConfig.axi_read_ahead) -> None:
         self._ports = ports
+        self.ahead = ahead - 1
+        """Beats that may be on their way when another burst is asked for."""
         self._places = min(reads, DRAM_BURSTS * ports)
         self._read = DRAM_READ + (BRIDGE_READ if ports > 1 else 0)
         self.now = 0.0
@@ -291,7 +294,7 @@ class Bus:
         left = reads.left * reads.density
         size = current.beats / max(1, current.bursts)
         served = left % size if size else 0.0
-        asked = min(left, self._asked(current), served + _whole(served, size))
+        asked = min(left, self._asked(current), served + self._whole(served, size))
         if asked < left:
             return asked
         count = left
@@ -302,7 +305,7 @@ class Bus:
         for transfer in reads.queue:
             size = transfer.beats / max(1, transfer.bursts)
             places = max(0.0, self._places + SLICE - bursts) * size
-            asked = min(self._asked(transfer), _whole(count, size), places)
+            asked = min(self._asked(transfer), self._whole(count, size), places)
             count += min(transfer.beats, asked)
             bursts += transfer.bursts
             if asked < transfer.beats:
@@ -321,7 +324,6 @@ class Bus:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
         fetch.asked = max(fetch.asked, max(self.now, current.due) + (SLICE + 1) * current.work / current.bursts)
 
-
-def _whole(count: float, size: float) -> float:
-    """Beats of whole bursts that are asked for in addition to those on their way: the last one passes the limit."""
-    return max(0.0, (LOAD_AHEAD_BEATS - count) // size + 1) * size if size else 0.0
+    def _whole(self, count: float, size: float) -> float:
+        """Beats of whole bursts that are asked for in addition to those on their way: the last one passes the limit."""
+        return max(0.0, (self.ahead - count) // size + 1) * size if size else 0.0

@@ -120,7 +120,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus(config.axi_reads, config.axi_ports)
+        self.bus = Bus(config.axi_reads, config.axi_ports, config.axi_read_ahead)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count

@@ -13,7 +13,6 @@ from sim.cycle.timing import (
     BRIDGE_READ,
     BRIDGE_WRITE,
     BURSTS_AHEAD,
-    LOAD_AHEAD_BEATS,
     LOAD_CHUNKS,
     LOAD_FILL,
     LOAD_GAP,
@@ -98,6 +97,7 @@ class LoadPipeline(_Mover):
         super().__init__(costs, bus.reads, bus)
         self._read = LOAD_READ + (BRIDGE_READ if ports > 1 else 0)
         self._burst_beats = burst_beats
+        self._beats_ahead = bus.ahead
         self._walked = 0.0
         """The share of an instruction that came in earlier transfers."""
         self._last: MoveCost | None = None
@@ -120,7 +120,7 @@ class LoadPipeline(_Mover):
         chunks = 0 if cost.parameters else LOAD_CHUNKS
         first = min(cost.run, self._burst_beats)
         self._stream.add(Transfer(index, cost.beats, cost.cycles, due, gap, cost.bursts, chunks=chunks, first=first))
-        ahead = sum(self._runs) + LOAD_AHEAD_BEATS + (cost.run - 1) % self._burst_beats + 1
+        ahead = sum(self._runs) + self._beats_ahead + (cost.run - 1) % self._burst_beats + 1
         self._leaves(self._stream.asked - min(ahead, self._ahead()))
         self._next = cycle + LOAD_NEXT
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from isa import stages
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS, SAVE_WORDS
+from isa.depths import SAVE_WORDS
 from isa.latency import BANK_LATENCY, array_latency, conv_post_latency, pool_latency, post_latency
 from isa.stages import CHANNEL, DONE, FIFO, SLICE, SPLITTER
 from sim.rtl.memory import DRAM_BURSTS, READ_LATENCY
@@ -74,8 +74,6 @@ LOAD_NEXT = stages.LOAD_FRONT_AGAIN
 """From one acceptance to the next when the front is free at once."""
 BURSTS_AHEAD = DRAM_BURSTS + stages.SLICE_BEATS + SPLITTER
 """Bursts that have left the generator of runs and are not yet served."""
-LOAD_AHEAD_BEATS = READ_AHEAD_BEATS - 1
-"""Beats that may be on their way when another burst is asked for."""
 
 SAVE_READ = stages.WALK + stages.READ_QUEUE
 """From the cycle after acceptance, or after the last word's walk of the SAVE before, to the first read."""

@@ -11,7 +11,7 @@ from hw.axi.read_engine import ReadEngine
 from hw.axi.write_engine import AHEAD_BURSTS, NO_TAG, OPEN_BURSTS, WriteEngine
 from hw.control.fetch import Fetch
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS, waiting_beats
+from isa.depths import owed_beats
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
@@ -107,7 +107,7 @@ def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
     checks.given(~part.runs.valid | (part.runs.payload.bytes != 0))
     _legal(checks, ar.valid, ar.payload.addr, beats, config)
     checks.holds(inside.part("coming").signal("out") == coming)
-    checks.holds(coming < READ_AHEAD_BEATS + waiting_beats(config) + config.burst_beats)
+    checks.holds(coming < owed_beats(config) + config.burst_beats)
     checks.holds(part.idle == (coming == 0))
     checks.if_then(part.halt, ~ar.valid & r.ready & ~part.beats.valid)
     checks.if_then(part.beats.valid & part.beats.ready, arrive)

@@ -9,7 +9,7 @@ from amaranth import Mux, Signal
 
 from hw.axi.bridge import PORTS, PortBridge
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS, waiting_beats
+from isa.depths import owed_beats
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
@@ -19,7 +19,7 @@ from sim.proof.streams import room_is_known
 def words_have_places(checks: Checks, part: Any, inside: Inside) -> None:
     """Halves of beats that are on the way, half a beat that waits for the other, and words in the queue are what is owed."""
     most = part.config.burst_beats
-    room = READ_AHEAD_BEATS + waiting_beats(part.config)
+    room = owed_beats(part.config)
     _asks_stay(checks, part, inside.part("read_order"))
     for number in range(PORTS):
         port, fifo = getattr(part, f"axi{number}"), inside.part(f"read_words{number}")

@@ -120,11 +120,16 @@ struct Burst {
 };
 
 class Bus {
+  public:
+    // Beats that may be on their way when another burst is asked for.
+    const i64 ahead;
+
+  private:
     i64 ports_, places_, read_;
 
   public:
-    Bus(i64 asked, i64 ports)
-        : ports_(ports), places_(std::min(asked, timing::DRAM_BURSTS * ports)),
+    Bus(i64 asked, i64 ports, i64 read_ahead)
+        : ahead(read_ahead - 1), ports_(ports), places_(std::min(asked, timing::DRAM_BURSTS * ports)),
           read_(timing::DRAM_READ + (ports > 1 ? timing::BRIDGE_READ : 0)),
           reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read_, ports),
           writes(timing::DRAM_BURSTS, 0, timing::DRAM_READ, ports) {}
@@ -275,9 +280,9 @@ class Bus {
                static_cast<double>(std::max<i64>(1, transfer.bursts));
     }
 
-    static double whole(double count, double size) {
+    double whole(double count, double size) const {
         if (size == 0.0) return 0.0;
-        return std::max(0.0, floor_div(static_cast<double>(timing::LOAD_AHEAD_BEATS) - count, size) + 1.0) * size;
+        return std::max(0.0, floor_div(static_cast<double>(ahead) - count, size) + 1.0) * size;
     }
 };
 

@@ -54,7 +54,7 @@ class Mover : public Pipeline {
 class LoadPipeline final : public Mover {
   public:
     LoadPipeline(Costs &costs, Bus &bus, i64 burst_beats, i64 ports)
-        : Mover(costs, bus.reads, bus), burst_beats_(burst_beats),
+        : Mover(costs, bus.reads, bus), burst_beats_(burst_beats), beats_ahead_(bus.ahead),
           read_(timing::LOAD_READ + (ports > 1 ? timing::BRIDGE_READ : 0)) {}
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
@@ -72,7 +72,7 @@ class LoadPipeline final : public Mover {
         stream_.add({index, cost.beats, static_cast<double>(cost.cycles), static_cast<double>(due), gap, cost.bursts, true,
                      chunks, std::min(cost.run, burst_beats_)});
         i64 part = floor_div(cost.run - 1, burst_beats_);
-        i64 ahead = runs_[0] + runs_[1] + timing::LOAD_AHEAD_BEATS + (cost.run - 1 - part * burst_beats_) + 1;
+        i64 ahead = runs_[0] + runs_[1] + beats_ahead_ + (cost.run - 1 - part * burst_beats_) + 1;
         leaves(static_cast<double>(stream_.asked) - std::min(static_cast<double>(ahead), beats_ahead()));
         next_ = cycle + timing::LOAD_NEXT;
         return std::nullopt;
@@ -115,7 +115,7 @@ class LoadPipeline final : public Mover {
         double beats;
     };
 
-    i64 burst_beats_, read_;
+    i64 burst_beats_, beats_ahead_, read_;
     double walked_ = 0.0;
     const Cost *last_ = nullptr;
     std::array<i64, 2> runs_{0, 0};

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -138,10 +138,11 @@ def test_short_bursts_hide_the_latency() -> None:
     assert beats[0] == 2 + 1 + 64, "two cycles to cut bursts, one in the port, then the memory"
 
 
-def test_reading_ahead_is_bounded() -> None:
-    bench = EngineBench(AxiMemory(CONFIG, noise(), latency=400))
+@pytest.mark.parametrize("ahead", [128, 256])
+def test_reading_ahead_is_bounded(ahead: int) -> None:
+    bench = EngineBench(AxiMemory(CONFIG, noise(), latency=400), config=replace(CONFIG, axi_read_ahead=ahead))
     bench.read([(0, 8 * 1024)])
-    assert bench.memory.read_beats[128] - bench.memory.read_beats[127] > 100
+    assert bench.memory.read_beats[ahead] - bench.memory.read_beats[ahead - 1] > 100
 
 
 def test_a_read_error_marks_its_beat() -> None:

@@ -21,9 +21,10 @@ NANO = preset("nano")
 AXI3 = replace(NANO, name="axi3", axi_burst_beats=16, axi_reads=1)
 LONG = replace(NANO, name="long", axi_burst_beats=256, axi_reads=3)
 TWO_PORTS = replace(NANO, name="two_ports", axi_ports=2)
+FAR = replace(NANO, name="far", axi_read_ahead=512)
 
 
-@pytest.fixture(scope="module", params=[AXI3, LONG, TWO_PORTS], ids=lambda config: config.name)
+@pytest.fixture(scope="module", params=[AXI3, LONG, TWO_PORTS, FAR], ids=lambda config: config.name)
 def machine(request: pytest.FixtureRequest) -> RtlMachine:
     return RtlMachine(request.param, check=True, brief=True)
 
