@@ -18,7 +18,8 @@ from bench.network_table import put_rows, put_text, rows_of
 from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
-from isa.config import preset
+from isa.capabilities import built_units
+from isa.config import PRESETS, preset
 from isa.instructions import Unit
 from isa.registers import Counter
 from sim.campaign.arguments import add_arguments, how_of
@@ -32,10 +33,11 @@ LARGE = (
     "resnet50_v1", "googlenet", "vgg16_convolutions",
 )  # fmt: skip
 TITLE = "RTL"
+UNITS = [unit for unit in Unit if any(unit in built_units(config) for config in PRESETS.values())]
 COLUMNS = (
     "network", "configuration", "groups", "bytes that differ", "cycles", "utilisation", "DRAM MB read", "written",
     "model off by", "RTL s",
-    *(f"{unit.name} active / token / bank / DRAM" for unit in Unit),
+    *(f"{unit.name} active / token / bank / DRAM" for unit in UNITS),
 )  # fmt: skip
 
 
@@ -70,7 +72,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
         name, config.name, strategy, str(differ), str(cycles), f"{utilisation(compiled, cycles):.3f}",
         *(f"{beats * config.axi_bytes / 1e6:.3f}" for beats in (rtl.measured.read_beats, rtl.measured.write_beats)),
         f"{100 * (estimated_cycles(program) / cycles - 1):+.2f} %", f"{seconds:.0f}",
-        *(shares(rtl.measured, unit) for unit in Unit),
+        *(shares(rtl.measured, unit) for unit in UNITS),
     ]  # fmt: skip
 
 
