@@ -46,9 +46,11 @@ class Emitted:
 
 
 def verilog(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> str:
-    """The Verilog of the machine, or of several; its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active
-    high), ``irq``, the AXI4 manager ``m_axi_*`` (of several ports ``m_axi0_*``, ``m_axi1_*`` ...), the AXI4-Lite subordinate
-    ``s_axil_*`` and, of one machine, ``trace_<unit>_*`` for benches."""
+    """The Verilog of the machine, or of several.
+
+    Its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
+    ``m_axi_*`` (of several ports ``m_axi0_*``, ``m_axi1_*`` ...), the AXI4-Lite subordinate ``s_axil_*`` and, of one machine,
+    ``trace_<unit>_*`` for benches."""
     return emit(config, dsp48e2=dsp48e2, cores=cores).text
 
 

@@ -97,8 +97,8 @@ def bench_defines(config: MachineConfig, cores: int = 1) -> tuple[str, ...]:
     alone, ports = cores == 1, cores * config.axi_ports
     if ports > MOST_PORTS:
         raise SimulatorError(
-            f"cores {cores}: with {config.axi_ports} ports each (axi_ports) they have {ports} to memory, and the bench connects "
-            f"{MOST_PORTS}; ask for {MOST_PORTS // config.axi_ports}"
+            f"cores {cores}: with {config.axi_ports} ports each (axi_ports) they have {ports} to memory, and the bench "
+            f"connects {MOST_PORTS}; ask for {MOST_PORTS // config.axi_ports}"
         )
     told = {
         "TILEWRIGHT_NO_POOL": alone and not config.build_pool,

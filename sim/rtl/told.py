@@ -17,7 +17,7 @@ from isa.config import MachineConfig
 from sim.rtl.build import Build, bench_defines, bus_limits, core_verilog, executable, memory_parameters
 from sim.rtl.compiler import one_build
 from sim.rtl.interrupts import HeldInterrupts
-from sim.rtl.machine import SMALLEST_MEMORY
+from sim.rtl.machine import BUILDING, SMALLEST_MEMORY
 from sim.rtl.memory import QUOTED, Dram
 from sim.rtl.tools import SimulatorError
 
@@ -40,7 +40,8 @@ class ToldChip:
         """Since reset, as of the last access."""
         self.refused = False
         """Whether the last access was answered with an error."""
-        program = executable(_build(config, cores, self.memory_bytes, check, cache), cache)
+        with BUILDING:
+            program = executable(_build(config, cores, self.memory_bytes, check, cache), cache)
         self._process = _started([str(program), *dram.arguments()])
 
     def __enter__(self) -> ToldChip:
