@@ -26,12 +26,12 @@ class ToldChip:
     """Registers of all machines, their memory and their interrupt. The clock stands still between calls.
 
     ``cores`` machines (``hw.cores``) share the memory ``dram``, whose image begins at address 0. ``check``: with the checker
-    of AXI4 on every port; ``close`` then raises what it found.
+    of AXI4 on every port; ``close`` then raises what it found. ``brief``: programs are short (``Build``).
     """
 
     def __init__(
         self, config: MachineConfig, cores: int, memory_bytes: int, *, dram: Dram = QUOTED, check: bool = False,
-        cache: Path | str | None = None,
+        brief: bool = False, stalls_seed: int | None = None, cache: Path | str | None = None,
     ) -> None:  # fmt: skip
         self.memory_bytes = SMALLEST_MEMORY
         while self.memory_bytes < memory_bytes:
@@ -41,8 +41,9 @@ class ToldChip:
         self.refused = False
         """Whether the last access was answered with an error."""
         with BUILDING:
-            program = executable(_build(config, cores, self.memory_bytes, check, cache), cache)
-        self._process = _started([str(program), *dram.arguments()])
+            program = executable(_build(config, cores, self.memory_bytes, check, brief, cache), cache)
+        stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
+        self._process = _started([str(program), f"+stall_seed={stalls}", *dram.arguments()])
 
     def __enter__(self) -> ToldChip:
         return self
@@ -100,11 +101,13 @@ class ToldChip:
         return cast(IO[bytes], stream)
 
 
-def _build(config: MachineConfig, cores: int, memory_bytes: int, check: bool, cache: Path | str | None) -> Build:
+def _build(
+    config: MachineConfig, cores: int, memory_bytes: int, check: bool, brief: bool, cache: Path | str | None
+) -> Build:  # fmt: skip
     parameters = {**memory_parameters(config, memory_bytes), "CHECK": int(check or one_build()), **bus_limits(config, cores)}
     return Build(
         "verilator", core_verilog(config, cache, cores=cores), parameters, ("board.cpp", "told.cpp"),
-        defines=bench_defines(config, cores), host="port.v", brief=one_build(),
+        defines=bench_defines(config, cores), host="port.v", brief=brief or one_build(),
     )  # fmt: skip
 
 
