@@ -18,13 +18,12 @@ from hw.delivery.top import machines
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.documented import documented
-from isa.registers import Control, Counter, Register, Status, counter_offset
+from isa.registers import MACHINE_BYTES, Control, Counter, Register, Status, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 NAMESPACE = "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"
 COMPONENT_FILE = "component.xml"
 VENDOR, LIBRARY = "tilewright", "ip"
-REGISTER_BYTES = 4096
 _INFO = re.compile(r'X_INTERFACE_INFO = "(?P<type>[^" ]+) (?P<bus>\S+) (?P<signal>\S+)"')
 _PARAMETER = re.compile(r'X_INTERFACE_PARAMETER = "(?P<list>[^"]+)"')
 _FILE_TYPES = {"v": "verilogSource", "sv": "systemVerilogSource"}
@@ -112,8 +111,8 @@ def _memory_map(at: ET.Element, config: MachineConfig, count: int) -> None:
     """The registers of each machine."""
     _texts(at, name=_MAP)
     for number in range(count):
-        block, name, base = _child(at, "addressBlock"), f"{_MAP}{number or ''}", f"'h{number * REGISTER_BYTES:x}"
-        _texts(block, name=name, baseAddress=base, range=f"'h{REGISTER_BYTES:x}", width=str(LITE_DATA_BITS), usage="register")
+        block, name, base = _child(at, "addressBlock"), f"{_MAP}{number or ''}", f"'h{number * MACHINE_BYTES:x}"
+        _texts(block, name=name, baseAddress=base, range=f"'h{MACHINE_BYTES:x}", width=str(LITE_DATA_BITS), usage="register")
         _block(block, config)
     _texts(at, addressUnitBits="8")
 

@@ -35,7 +35,7 @@ class ToldChip:
     ) -> None:  # fmt: skip
         self.memory_bytes = SMALLEST_MEMORY
         while self.memory_bytes < memory_bytes:
-            self.memory_bytes *= 4
+            self.memory_bytes *= 16
         self.cycles = 0
         """Since reset, as of the last access."""
         self.refused = False

@@ -27,12 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isa.errors import TilewrightError
-from isa.registers import Register
+from isa.registers import MACHINE_BYTES, Register
 
 SCHEMES = ("uio:", "mem:")
 SYSFS = Path("/sys/class")
 DEVICE_MEMORY = Path("/dev/mem")
-REGISTER_BYTES = 4096
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _POLL_SECONDS = 20e-6
 
@@ -159,7 +158,7 @@ def open_board(engine: str) -> Board:
 
 
 def _uio(device: Path, buffer: Path) -> Board:
-    registers, file = _mapped(device, REGISTER_BYTES, 0)
+    registers, file = _mapped(device, MACHINE_BYTES, 0)
     about = SYSFS / "u-dma-buf" / buffer.name
     try:
         address, size = int((about / "phys_addr").read_text(), 0), int((about / "size").read_text(), 0)
@@ -172,7 +171,7 @@ def _uio(device: Path, buffer: Path) -> Board:
 
 
 def _mem(registers: int, address: int, size: int) -> Board:
-    mapped, first = _mapped(DEVICE_MEMORY, REGISTER_BYTES, registers)
+    mapped, first = _mapped(DEVICE_MEMORY, MACHINE_BYTES, registers)
     memory, second = _mapped(DEVICE_MEMORY, size, address)
     for file in (first, second):
         os.close(file)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from isa.instructions import Region
 from isa.program import Program
-from isa.registers import Register
+from isa.registers import MACHINE_BYTES, Register
 from sim.rtl.memory import QUOTED, Dram
 from sim.rtl.told import ToldChip
 from sim.rtl.tools import SimulatorError
-from sim.runtime.board import REGISTER_BYTES, Area
+from sim.runtime.board import Area
 from sim.runtime.board_engine import ALIGN, BoardEngine, Constants
 
 WAIT_CYCLES = 1 << 16
@@ -51,12 +51,12 @@ class ChipMachine:
     dram: Area
 
     def read(self, offset: int) -> int:
-        found = self.chip.read(REGISTER_BYTES * self.number + offset)
+        found = self.chip.read(MACHINE_BYTES * self.number + offset)
         self._refused("read", offset)
         return found
 
     def write(self, offset: int, value: int) -> None:
-        self.chip.write(REGISTER_BYTES * self.number + offset, value)
+        self.chip.write(MACHINE_BYTES * self.number + offset, value)
         self._refused("write", offset)
 
     def arm(self) -> None:

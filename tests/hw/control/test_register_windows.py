@@ -52,7 +52,7 @@ def test_each_access_reaches_its_machine(count: int, slow: bool) -> None:
     held = [0] * count
 
     async def script(ctx: SimulatorContext) -> None:
-        driver = Driver(dut, (lambda: rng.randrange(4)) if slow else (lambda: 0))  # type: ignore[arg-type]
+        driver = Driver(dut, (lambda: rng.randrange(4)) if slow else (lambda: 0))
         for _ in range(60):
             window, offset = rng.randrange(1 << (address_bits(count) - 12)), rng.randrange(0, 0x1000, 4)
             mapped = window < count and offset < MAPPED
@@ -69,15 +69,15 @@ def test_each_access_reaches_its_machine(count: int, slow: bool) -> None:
                 if mapped:
                     assert value == held[window] | window << 24
 
-    drive(dut, script)  # type: ignore[arg-type]
+    drive(dut, script)
 
 
 def test_reads_and_writes_at_the_same_time() -> None:
     """One of each may be on its way, to the same machine and to others."""
     dut = Machines(3)
     rng = random.Random(7)
-    reads = Driver(dut, lambda: rng.randrange(3))  # type: ignore[arg-type]
-    writes = Driver(dut, lambda: rng.randrange(3))  # type: ignore[arg-type]
+    reads = Driver(dut, lambda: rng.randrange(3))
+    writes = Driver(dut, lambda: rng.randrange(3))
 
     async def reading(ctx: SimulatorContext) -> None:
         for number in range(60):
@@ -88,4 +88,4 @@ def test_reads_and_writes_at_the_same_time() -> None:
         for number in range(40):
             assert await writes.write(ctx, (number % 4) << 12, number) == (OKAY if number % 4 < 3 else SLVERR)
 
-    drive(dut, reading, writing)  # type: ignore[arg-type]
+    drive(dut, reading, writing)

@@ -123,12 +123,12 @@ def test_a_stop_of_one_leaves_the_other_running() -> None:
 
 def test_a_fault_of_one_leaves_the_other_running() -> None:
     program, other = random_program(NANO, 5), random_program(NANO, 6)
-    broken = replace(program, words=(*program.words[:-1], 0xFFFFFFFF))
+    broken = replace(program, words=(*program.words[:-1], 0x1FF))
     with chip() as (_, (first, second)):
         second.start(other)
         first.start(broken)
         assert first.finish() & Status.ERROR
-        assert first.machine.read(Register.ERROR_CODE) == Fault.ILLEGAL_INSTRUCTION
+        assert first.machine.read(Register.ERROR_CODE) == Fault.ILLEGAL_OPCODE
         assert second.finish() & Status.DONE
         assert second.machine.read(Register.ERROR_CODE) == Fault.NONE
         assert second.memory_of(other) == expected(other)

@@ -72,10 +72,10 @@ def test_parts_on_the_cpu_between_machine_steps() -> None:
 
 
 def test_a_fault_names_its_image_and_others_end(program: Program) -> None:
-    words = (*program.words[:-1], 0xFFFFFFFF)
+    words = (*program.words[:-1], 0x1FF)
     broken = replace(program, words=words)
     feeds = [random_inputs(program, seed) for seed in range(3)]
-    message = rf"image 0 of 3, on core 0: .*{Fault.ILLEGAL_INSTRUCTION.name}"
+    message = rf"image 0 of 3, on core 0: .*{Fault.ILLEGAL_OPCODE.name}"
     with pytest.raises(BatchError, match=message), simulated_chip(program, CORES) as chip:
         run_batch(broken, chip, feeds)
 
