@@ -1,4 +1,5 @@
-"""Batches on several machines of one chip: ``python -m bench.cores [--cores 1 2] [--ports 2] [--images 1] [network ...]``.
+"""Batches on several machines of one chip:
+``python -m bench.cores [--cores 1 2] [--ports 2] [--images 1] [--effort quick] [network ...]``.
 
 Two ``zu9``, each with as many ports as told, on the DRAM of a ZCU102 (19.2 GB/s together, 150 cycles of latency) at 330 MHz, by
 the RTL of both; of one core the other is idle. For each network and number of cores: output bytes that are not the functional
@@ -38,14 +39,14 @@ DPU = {"resnet50": "155.5", "mobilenet_v2": "581"}
 """Images in a second of DPU's three B4096 on a ZCU102 (Vitis AI 3.0)."""
 CHIP_CORES, LATENCY = 2, 150
 COLUMNS = (
-    "network", "ports of each", "cores", "images", "output bytes that differ", "cycles", "images/s", "of one core",
+    "network", "effort", "ports of each", "cores", "images", "output bytes that differ", "cycles", "images/s", "of one core",
     "cycle model off by", "DPU, three cores",
 )  # fmt: skip
 
 
 @lru_cache(maxsize=1)
-def compiled(name: str, config: MachineConfig) -> Program:
-    return compile_graph(imported(sources()[name]()), config, effort="quick").program
+def compiled(name: str, config: MachineConfig, effort: str) -> Program:
+    return compile_graph(imported(sources()[name]()), config, effort=effort).program
 
 
 def machine(ports: int) -> MachineConfig:
@@ -56,9 +57,9 @@ def machine(ports: int) -> MachineConfig:
     return replace(zu9, name="zu9_two_ports", axi_ports=ports, axi_data_bits=ports * zu9.axi_port_bits)
 
 
-def row_of(name: str, ports: int, cores: int, images: int) -> list[str]:
+def row_of(name: str, effort: str, ports: int, cores: int, images: int) -> list[str]:
     config = machine(ports)
-    program, shared = compiled(name, config), dram_bytes(config)
+    program, shared = compiled(name, config, effort), dram_bytes(config)
     feeds = [random_inputs(program, seed) for seed in range(images * cores)]
     with simulated_chip(program, CHIP_CORES, dram=Dram(LATENCY, total=shared), used=cores) as chip:
         batch = run_batch(program, chip, feeds, _progress(time.monotonic()))
@@ -68,17 +69,17 @@ def row_of(name: str, ports: int, cores: int, images: int) -> list[str]:
         differ += sum(int((expected[key].view(np.uint8) != made[key].view(np.uint8)).sum()) for key in expected)
     model = batch_cycles(program, len(feeds), cores, shared)
     rate = batch.per_second(config.clock_mhz)
+    scaling = "-" if cores == 1 else _scaling([name, effort, str(ports), "1"], rate)
     return [
-        name, str(ports), str(cores), str(len(feeds)), str(differ), f"{batch.cycles:,}", f"{rate:.1f}",
-        "-" if cores == 1 else _scaling(name, ports, rate), f"{100 * (model / batch.cycles - 1):+.2f} %", DPU.get(name, "-"),
+        name, effort, str(ports), str(cores), str(len(feeds)), str(differ), f"{batch.cycles:,}", f"{rate:.1f}", scaling,
+        f"{100 * (model / batch.cycles - 1):+.2f} %", DPU.get(name, "-"),
     ]  # fmt: skip
 
 
-def _scaling(name: str, ports: int, rate: float) -> str:
+def _scaling(alone: list[str], rate: float) -> str:
     """Beside the row of one core, if the page has it."""
-    key = [name, str(ports), "1"]
-    alone = [row["images/s"] for row in rows_of(TITLE, PAGE) if [row[column] for column in COLUMNS[:3]] == key]
-    return f"{rate / number(alone[0]):.2f}" if alone else "-"
+    found = [row["images/s"] for row in rows_of(TITLE, PAGE) if [row[column] for column in COLUMNS[:4]] == alone]
+    return f"{rate / number(found[0]):.2f}" if found else "-"
 
 
 def _progress(since: float) -> BatchProgress:
@@ -93,14 +94,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("networks", nargs="*")
     parser.add_argument("--cores", type=int, nargs="+", default=[1, CHIP_CORES], choices=range(1, CHIP_CORES + 1))
     parser.add_argument("--ports", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--effort", default="quick", choices=("quick", "normal", "full"))
     parser.add_argument("--images", type=int, default=1)
     chosen = parser.parse_args(arguments)
     wrong = 0
     for name in known(chosen.networks, sources(), parser) or NETWORKS:
         for cores in chosen.cores:
-            row = row_of(name, chosen.ports, cores, chosen.images)
+            row = row_of(name, chosen.effort, chosen.ports, cores, chosen.images)
             print(" | ".join(row), flush=True)
-            put_row(TITLE, COLUMNS, row, 3, PAGE)
+            put_row(TITLE, COLUMNS, row, 4, PAGE)
             wrong += int(row[COLUMNS.index("output bytes that differ")])
     return int(wrong > 0)
 

@@ -61,7 +61,7 @@ class Config:
         return {one.kind: one for one in estimate(self.machine, wanted)}
 
     def verilog(self, folder: str | Path, *, cores: int = 1, **style: Any) -> list[Path]:
-        """Writes the machine, or several, and what goes with it; ``style``: fields of ``hw.delivery.style.Style``. The files."""
+        """Writes the machine, or ``cores`` of them; ``style``: fields of ``hw.delivery.style.Style``. The files."""
         from hw.delivery.files import arrange
         from hw.delivery.style import Style
         from sim.rtl.build import core_verilog

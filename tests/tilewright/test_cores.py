@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tilewright
 from isa.bounds import ConfigError
@@ -36,9 +36,18 @@ def program() -> Program:
     return digits()
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    return done.exit_code, done.stdout, done.stderr
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Exit code, output and errors of a command."""
+
+    def ran(*words: object) -> tuple[int, str, str]:
+        code = main([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return ran
 
 
 def test_a_session_of_two_cores(program: Program) -> None:
@@ -54,7 +63,7 @@ def test_a_session_of_two_cores(program: Program) -> None:
 
 
 @pytest.mark.parametrize("engine", ["functional", "rtl"])
-def test_run_takes_a_batch_that_no_core_count_divides(engine: str, program: Program, tmp_path: Path) -> None:
+def test_run_takes_a_batch_that_no_core_count_divides(run: Run, engine: str, program: Program, tmp_path: Path) -> None:
     (tmp_path / "net.elf").write_bytes(program_bytes(program))
     feeds = [random_inputs(program, seed) for seed in range(3)]
     np.savez(tmp_path / "batch.npz", **joined(feeds))
@@ -118,14 +127,14 @@ def test_dram_of_a_chip_in_a_cycle() -> None:
 
 
 @pytest.mark.parametrize("command", [("verilog",), ("package", "--for", "fusesoc")])
-def test_a_chip_that_is_too_small_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_chip_that_is_too_small_is_refused(run: Run, command: tuple[str, ...], tmp_path: Path) -> None:
     code, _, err = run(*command, "--config", "nano", "--cores", 2, "-o", tmp_path / "new")
     assert code == 2
     assert "cores 2: nano is probably beyond its chip LFE5U-25F: 2 x" in err
     assert not (tmp_path / "new").exists()
 
 
-def test_dram_that_cannot_feed_all_ports_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dram_that_cannot_feed_all_ports_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sim.rtl.build.core_verilog", lambda *_, **__: "")
     monkeypatch.setattr("hw.delivery.files.arrange", lambda *_: {})
     (tmp_path / "two.toml").write_text('base = "zu9"\nname = "two_ports"\naxi_ports = 2\naxi_data_bits = 256\n')

@@ -71,7 +71,7 @@ def test_vivado_gets_the_machine_that_is_measured(tool: str, tmp_path: Path, mon
     """Its Verilog is stood in for by that of nano, which is quicker."""
     text, asked = core_verilog(NANO), []
 
-    def stand_in(config: MachineConfig, *, dsp48e2: bool) -> str:
+    def stand_in(config: MachineConfig, *, dsp48e2: bool, cores: int) -> str:
         asked.append(dsp48e2)
         return text
 
@@ -281,7 +281,7 @@ def test_what_a_board_lacks_is_said() -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The second machine is more than its chip can hold, and made of the first one's Verilog: that is quicker."""
     text = core_verilog(NANO)
-    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config, *, dsp48e2: text)
+    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config, *, dsp48e2, cores: text)
     assert main(["package", "--for", "vivado", "--config", "nano", "-o", str(tmp_path / "vivado")]) == 0
     printed = capsys.readouterr()
     assert "warning" not in printed.err

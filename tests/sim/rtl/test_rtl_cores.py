@@ -176,5 +176,5 @@ def test_more_ports_than_the_bench_has() -> None:
 
 
 def test_a_simulation_that_ends_says_why() -> None:
-    with chip() as (told, _), pytest.raises(SimulatorError, match="status 2: beyond memory: get 4194300 64"):
+    with pytest.raises(SimulatorError, match="status 2: beyond memory: get 4194300 64"), chip() as (told, _):
         told.get(told.memory_bytes - 4, 64)
