@@ -12,12 +12,17 @@ from isa.estimate import beyond_chip
 MOST_CORES = BOUNDS["chip_cores"].high
 
 
+def check_count(cores: int) -> None:
+    """More than any chip is asked to hold is refused, and less than one."""
+    if not 1 <= cores <= MOST_CORES:
+        raise ConfigError(f"cores {cores}: outside 1..{MOST_CORES}; choose a value within")
+
+
 def with_cores(config: MachineConfig, cores: int) -> MachineConfig:
     """The configuration for a chip with so many machines; refused where the chip has not the ports or the room."""
     if cores == 1:
         return config
-    if not 1 <= cores <= MOST_CORES:
-        raise ConfigError(f"cores {cores}: outside 1..{MOST_CORES}")
+    check_count(cores)
     memory, ports = memory_of(config.chip), cores * config.axi_ports
     if memory and ports > memory.ports:
         raise ConfigError(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from compiler.search.progress import Progress
-from isa.cores import MOST_CORES, dram_bytes
+from isa.cores import check_count, dram_bytes
 from isa.errors import TilewrightError
 from isa.program import Program
 from sim.rtl.memory import Dram
@@ -24,8 +24,7 @@ BATCH_ENGINES = ("functional", "rtl")
 
 def checked_cores(engine: str, cores: int) -> int:
     """``cores``, if the engine has so many machines."""
-    if not 1 <= cores <= MOST_CORES:
-        raise TilewrightError(f"cores {cores}: outside 1..{MOST_CORES}")
+    check_count(cores)
     if cores > 1 and engine not in BATCH_ENGINES:
         raise TilewrightError(f"cores {cores}: engine {engine!r} has one; choose {' or '.join(BATCH_ENGINES)}")
     return cores

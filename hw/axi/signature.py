@@ -17,7 +17,7 @@ from isa.config import MachineConfig
 from isa.registers import MACHINE_BYTES
 
 ID_BITS = 2
-LITE_ADDRESS_BITS = exact_log2(MACHINE_BYTES)
+LITE_ADDRESS_BITS: int = exact_log2(MACHINE_BYTES)
 LITE_DATA_BITS = 32
 RESP_ERROR_BIT = 1
 """The bit of a response that is set in SLVERR and DECERR and clear in OKAY and EXOKAY."""

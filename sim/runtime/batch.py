@@ -102,7 +102,8 @@ def run_batch(
             try:
                 image.look()
             except MachineFault as fault:
-                wrong = wrong or BatchError(f"image {number} of {len(feeds)}, on core {core}: {fault}")
+                which = f"{number} of {len(feeds)}"
+                wrong = wrong or BatchError(f"image {which}, on core {core}: {fault}; tilewright disasm shows the word")
                 waiting.clear()
             else:
                 if not image.over:

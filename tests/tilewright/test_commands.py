@@ -97,7 +97,7 @@ def test_verilog_under_a_name_that_is_none(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
-    def interrupted(config: MachineConfig, *, dsp48e2: bool) -> str:
+    def interrupted(config: MachineConfig, *, dsp48e2: bool, cores: int) -> str:
         raise KeyboardInterrupt
 
     stand_in("sim.rtl.build", "core_verilog", interrupted)

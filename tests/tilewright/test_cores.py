@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tilewright
+from compiler.quantise.arrays import arrays_file
 from isa.bounds import ConfigError
 from isa.config import preset
 from isa.cores import dram_bytes, with_cores
@@ -66,7 +67,7 @@ def test_a_session_of_two_cores(program: Program) -> None:
 def test_run_takes_a_batch_that_no_core_count_divides(run: Run, engine: str, program: Program, tmp_path: Path) -> None:
     (tmp_path / "net.elf").write_bytes(program_bytes(program))
     feeds = [random_inputs(program, seed) for seed in range(3)]
-    np.savez(tmp_path / "batch.npz", **joined(feeds))
+    (tmp_path / "batch.npz").write_bytes(arrays_file(joined(feeds)))
     words = ("run", tmp_path / "net.elf", "--input", tmp_path / "batch.npz", "--engine", engine, "--cores", 2)
     code, out, err = run(*words, "-o", tmp_path / "out.npz")
     assert code == 0, err

@@ -73,9 +73,9 @@ def command(
     _line("all", _numbers(size.total))
     if capacity:
         _line(config.chip, {kind: str(number) for kind, number in capacity.items() if kind in size.total})
-        cores = f"{config.chip_cores} of them" if config.chip_cores > 1 else "of it"
+        held = f"{config.chip_cores} of them" if config.chip_cores > 1 else "of it"
         shares = {kind: size.total[kind] * config.chip_cores / capacity[kind] for kind in size.total if kind in capacity}
-        _line(cores, {kind: f"{share:.0%}" for kind, share in shares.items()})
+        _line(held, {kind: f"{share:.0%}" for kind, share in shares.items()})
         beyond = [kind for kind, share in shares.items() if share > 1]
         if beyond:
             say(f"does not fit: {', '.join(beyond)}")

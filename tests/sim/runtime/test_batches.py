@@ -14,7 +14,8 @@ from sim.rtl.memory import Dram
 from sim.runtime.batch import BatchError, run_batch
 from sim.runtime.chip import simulated_chip
 from sim.runtime.engine import FunctionalEngine
-from sim.runtime.run import HostError, Run
+from sim.runtime.image import HostError
+from sim.runtime.run import Run
 from tests.driver.building import digits
 from tests.e2e.network_runs import compiled
 from tests.sim.runtime.test_runtime_board import network
