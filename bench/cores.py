@@ -36,7 +36,7 @@ from tilewright.inputs import random_inputs
 TITLE = "Several cores"
 NETWORKS = ("mobilenet_v2", "resnet50")
 DPU = {"resnet50": "155.5", "mobilenet_v2": "581"}
-"""Images in a second of DPU's three B4096 on a ZCU102 (Vitis AI 3.0)."""
+"""Images in a second that are published of DPU's three B4096 on a ZCU102."""
 CHIP_CORES, LATENCY = 2, 150
 COLUMNS = (
     "network", "effort", "ports of each", "cores", "images", "output bytes that differ", "cycles", "images/s", "of one core",
