@@ -14,9 +14,11 @@ from pathlib import Path
 from amaranth.back import rtlil
 from amaranth.back import verilog as backend
 from amaranth.hdl import Fragment, Value, ValueCastable
+from amaranth.lib import wiring
 
 from hw.arithmetic.cascade import Dsp48Cascades
 from hw.core import Core
+from hw.cores import Cores
 from hw.delivery.style import MODULE
 from hw.emit_memory import MemoryModules
 from hw.emit_netlist import shared_operators
@@ -26,8 +28,8 @@ from isa.errors import TilewrightError
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = "site-packages"
-PREFIXES = {"axi": "m_axi_", "axi0": "m_axi0_", "axi1": "m_axi1_", "axi_lite": "s_axil_"}
-"""Port names of the bus members: ``m_axi_awaddr`` and so on, as block designs expect them."""
+MACHINE = f"{MODULE}_machine"
+"""One machine where there are several."""
 
 
 class EmitError(TilewrightError):
@@ -43,34 +45,44 @@ class Emitted:
     """``file:line`` of every signal, by its path in the machine: ``conv.array.acc`` comes from ``hw/conv/array.py:88``."""
 
 
-def verilog(config: MachineConfig, *, dsp48e2: bool = False) -> str:
-    """The Verilog of the machine; its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active
-    high), ``irq``, the AXI4 manager ``m_axi_*`` (of two ports ``m_axi0_*`` and ``m_axi1_*``), the AXI4-Lite subordinate
-    ``s_axil_*`` and ``trace_<unit>_*`` for benches."""
-    return emit(config, dsp48e2=dsp48e2).text
+def verilog(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> str:
+    """The Verilog of the machine, or of several.
+
+    Its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
+    ``m_axi_*`` (of several ports ``m_axi0_*``, ``m_axi1_*`` ...), the AXI4-Lite subordinate ``s_axil_*`` and, of one machine,
+    ``trace_<unit>_*`` for benches."""
+    return emit(config, dsp48e2=dsp48e2, cores=cores).text
 
 
-def emit(config: MachineConfig, *, dsp48e2: bool = False) -> Emitted:
+def emit(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> Emitted:
     """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
-    tools that do not find them in plain RTL."""
+    tools that do not find them in plain RTL. ``cores``: so many machines, as ``Cores`` joins them; the text of a machine
+    is that of one alone, but for the names of its modules."""
     platform = MemoryModules()
     if dsp48e2:
         if not config.dsp_packing:
             raise EmitError(f"configuration {config.name!r}: has no cascades (dsp_packing is false) to be made of DSP48E2")
         platform.cascades = Dsp48Cascades()
-    core = Core(config)
+    emitted = _modules(Core(config), platform, MODULE if cores == 1 else MACHINE)
+    modules = emitted.text
+    if cores > 1:
+        modules = f"{_modules(Cores(config, cores, MACHINE), platform, MODULE).text}\n{modules}"
+    return Emitted(f"{_header(config, cores)}{modules}\n{platform.verilog()}", emitted.sources)
+
+
+def _modules(part: wiring.Component, platform: MemoryModules, name: str) -> Emitted:
+    """The modules of a component, the outermost one of that name; those of memories are the platform's."""
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection(), shared_operators():
         try:
-            fragment = Fragment.get(core, platform)
-            whole, names = rtlil.convert_fragment(fragment, dict(_ports(core)), MODULE, emit_src=False)
+            fragment = Fragment.get(part, platform)
+            whole, names = rtlil.convert_fragment(fragment, dict(_ports(part)), name, emit_src=False)
             text = backend._convert_rtlil_text(whole, strip_internal_attrs=True)
         except backend.YosysError as error:
             last = str(error).strip().rpartition("\n")[2]
             raise EmitError(f"yosys, which writes the Verilog, failed: {last}; is there memory and disk enough?") from None
     modules = _repeated(_kick_at_time_0(_share_modules(_drop_empty_wires(_rename_kickstart(text)))))
-    sources = {".".join(path): _place(*signal.src_loc) for signal, (_, *path) in names.items()}
-    return Emitted(f"{_header(config)}{modules}\n{platform.verilog()}", sources)
+    return Emitted(modules, {".".join(path): _place(*signal.src_loc) for signal, (_, *path) in names.items()})
 
 
 def _place(file: str, line: int) -> str:
@@ -98,17 +110,19 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _ports(core: Core) -> Iterator[tuple[str, tuple[Value, None]]]:
-    """Every port under its outward name; which way it goes, the back end sees for itself."""
-    for path, _, value in core.signature.flatten(core):
-        first, *rest = (str(part) for part in path)
-        name = PREFIXES[first] + "_".join(rest) if first in PREFIXES else "_".join((first, *rest))
-        yield name, (value.as_value() if isinstance(value, ValueCastable) else value, None)
+def _ports(part: wiring.Component) -> Iterator[tuple[str, tuple[Value, None]]]:
+    """Every port under its outward name, those of buses as block designs expect them (``m_axi_awaddr``); which way it goes, the
+    back end sees for itself."""
+    for path, _, value in part.signature.flatten(part):
+        first, *rest = (str(name) for name in path)
+        bus = "s_axil" if first == "axi_lite" else f"m_{first}" if first.startswith("axi") else first
+        yield "_".join((bus, *rest)), (value.as_value() if isinstance(value, ValueCastable) else value, None)
 
 
-def _header(config: MachineConfig) -> str:
+def _header(config: MachineConfig, cores: int) -> str:
+    count = "" if cores == 1 else f"{cores} x "
     return (
-        f"// Tilewright machine {config.name!r}: {config.ic_p} x {config.oc_p} x {config.px_p} array, "
+        f"// Tilewright machine {config.name!r}: {count}{config.ic_p} x {config.oc_p} x {config.px_p} array, "
         f"configuration hash {config.hash:08x}.\n// Generated: change the configuration, not this file.\n\n"
     )
 
@@ -139,7 +153,7 @@ def _repeated(text: str) -> str:
 
 _REPEATS = re.compile(r"(?<=[{ ])(?P<one>(?:\\\S+ |[A-Za-z_]\w*)(?:\[\d+\])?)(?P<more>(?:, (?P=one)){2,})(?=[, ])")
 _MODULE_TEXT = re.compile(r"^module (?P<name>\\\S+ |\w+)(?P<body>.*?^endmodule\n)", re.MULTILINE | re.DOTALL)
-_INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\.\S+)  ", re.MULTILINE)
+_INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\w*\.\S+)  ", re.MULTILINE)
 
 
 def _share_modules(text: str) -> str:

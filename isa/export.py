@@ -13,7 +13,7 @@ from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Region, Unit
 from isa.program import MOST_DIMENSIONS
 from isa.register_rules import access
-from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
+from isa.registers import ID_VALUE, MACHINE_BYTES, Control, Counter, Register, Status, counter_offset
 from isa.table import Field
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
@@ -111,6 +111,7 @@ Macro = tuple[str, int, str]
 def _groups() -> Iterator[tuple[str, list[Macro]]]:
     yield "Versions", [("ID_VALUE", ID_VALUE, ""), ("ISA_VERSION", ISA_VERSION, ""), ("HARDWARE_VERSION", HARDWARE_VERSION, "")]
     yield "Registers: byte offsets", [(f"REG_{name}", value, doc) for name, value, doc in documented(Register)]
+    yield "Several machines", [("MACHINE_BYTES", MACHINE_BYTES, "from the registers of one to those of the next")]
     yield "Bits of CONTROL", [(f"CONTROL_{name}", value, doc) for name, value, doc in documented(Control)]
     yield "Bits of STATUS", [(f"STATUS_{name}", value, doc) for name, value, doc in documented(Status)]
     capabilities: list[Macro] = []

@@ -104,6 +104,8 @@ class Status(enum.IntFlag):
     START that is taken."""
 
 
+MACHINE_BYTES = 0x1000
+"""From the registers of one machine to those of the next, where a chip has several."""
 ID_VALUE = int.from_bytes(b"TLWR", "little")
 NO_LIMIT = 0xFFFFFFFF
 """The value of a LIMIT register that limits nothing."""

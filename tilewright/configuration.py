@@ -9,6 +9,7 @@ from typing import Any
 
 from isa.chips import FAMILIES, chip_of
 from isa.config import PRESETS, MachineConfig, config_from_dict, load_config
+from isa.cores import with_cores
 from isa.errors import TilewrightError
 from isa.estimate import Estimate, estimate
 from isa.names import nearest
@@ -59,16 +60,16 @@ class Config:
             raise TilewrightError(f"family {wanted!r}: unknown{nearest(wanted, FAMILIES)}; known are {', '.join(FAMILIES)}")
         return {one.kind: one for one in estimate(self.machine, wanted)}
 
-    def verilog(self, folder: str | Path, **style: Any) -> list[Path]:
-        """Writes the machine and what goes with it; ``style``: fields of ``hw.delivery.style.Style``. The files."""
+    def verilog(self, folder: str | Path, *, cores: int = 1, **style: Any) -> list[Path]:
+        """Writes the machine, or ``cores`` of them; ``style``: fields of ``hw.delivery.style.Style``. The files."""
         from hw.delivery.files import arrange
         from hw.delivery.style import Style
         from sim.rtl.build import core_verilog
         from tilewright.options import write_files
 
-        wanted = Style(**style)
-        text = core_verilog(self.machine, dsp48e2=wanted.dsp48e2)
-        files = {**arrange(text, self.machine, wanted), "config.json": self.machine.to_json()}
+        wanted, machine = Style(**style), with_cores(self.machine, cores)
+        text = core_verilog(machine, dsp48e2=wanted.dsp48e2, cores=cores)
+        files = {**arrange(text, machine, wanted), "config.json": machine.to_json()}
         write_files((Path(folder) / name, text.encode()) for name, text in files.items())
         return [Path(folder) / name for name in files]
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from isa.config import MachineConfig, load_config
+from isa.cores import MOST_CORES
 from isa.errors import TilewrightError
 from isa.files import WriteError, is_stream, write_together
 from sim.campaign.cores import all_cores
@@ -62,6 +63,11 @@ class ConfigOption(click.ParamType[MachineConfig]):
 def config_option(*, default: str | None = "base", help: str = "Preset, or TOML file, of the machine.") -> Decorator:
     """``--config``: a preset (see ``tilewright config list``) or a TOML file."""
     return click.option("--config", type=ConfigOption(), default=default, show_default=True, help=help)
+
+
+def cores_option(help: str, *, default: int | None = 1) -> Decorator:
+    """``--cores``: how many machines of the configuration."""
+    return click.option("--cores", type=click.IntRange(1, MOST_CORES), default=default, show_default=True, help=help)
 
 
 def json_option() -> Decorator:

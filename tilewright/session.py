@@ -12,10 +12,12 @@ from isa.errors import TilewrightError
 from isa.names import nearest
 from isa.program import HostTensor, Program
 from isa.program_file import load_program
+from sim.runtime.batch import Batch
 from sim.runtime.board import is_board, open_board
 from sim.runtime.board_engine import BoardEngine
 from sim.runtime.engine import Engine, Measured, make_engine
 from sim.runtime.run import Run, run_on_cpu
+from tilewright.batches import checked_cores, run_on_chip
 from tilewright.inputs import Array
 
 ENGINES = ("functional", "rtl", "cpu")
@@ -32,11 +34,13 @@ class Session:
     """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
     on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
 
+    ``cores``: so many machines on one chip, which take the images of ``run_batch``; of engine ``rtl`` on their DRAM together.
+
     Threads may share a session: each run has a memory and a simulator of its own. A board has one machine: there a run waits
     until the one before it has ended.
     """
 
-    def __init__(self, program: str | Path | Program | HasProgram, engine: str = "functional") -> None:
+    def __init__(self, program: str | Path | Program | HasProgram, engine: str = "functional", cores: int = 1) -> None:
         if engine not in ENGINES and not is_board(engine):
             hint = nearest(engine, ENGINES)
             raise TilewrightError(f"engine {engine!r}: unknown{hint}; known are {', '.join(ENGINES)}, uio:DEVICE and mem:...")
@@ -44,8 +48,11 @@ class Session:
             program = load_program(Path(program))
         self.program = program if isinstance(program, Program) else program.program
         self.engine = engine
+        self.cores = checked_cores(engine, cores)
         self.measured = Measured()
         """Of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""
+        self.batch: Batch | None = None
+        """The batch that ended last, where the engine measures: cycles of all, which machine ran which image, what was idle."""
         self._shared: Engine | None = None
         self._alone = threading.Lock() if is_board(engine) else nullcontext()
         if is_board(engine):
@@ -62,10 +69,7 @@ class Session:
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Array]) -> list[Array]:
         """The outputs of these names, in their order; of all, in the model's order, if there are none."""
-        known = [tensor.name for tensor in self.program.outputs]
-        for name in output_names or ():
-            if name not in known:
-                raise TilewrightError(f"output {name!r}: the network has none of that name; it makes {', '.join(known)}")
+        names = self._names(output_names)
         if self.engine == "cpu":
             made = run_on_cpu(self.program, input_feed)
         else:
@@ -74,4 +78,24 @@ class Session:
             with self._alone:
                 made = one(input_feed)
             self.measured = one.measured
-        return [made[name] for name in output_names or known]
+        return [made[name] for name in names]
+
+    def run_batch(
+        self, output_names: Sequence[str] | None, input_feeds: Sequence[Mapping[str, Array]]
+    ) -> list[list[Array]]:  # fmt: skip
+        """The outputs of each image, in the order of the images, as ``run`` gives them. Of engine ``rtl`` every machine takes
+        the next image when it is free, on one simulated chip."""
+        names = self._names(output_names)
+        if self.engine != "rtl":
+            return [self.run(output_names, feed) for feed in input_feeds]
+        batch = run_on_chip(self.program, self.cores, input_feeds)
+        self.batch = batch
+        return [[made[name] for name in names] for made in batch.outputs]
+
+    def _names(self, asked: Sequence[str] | None) -> Sequence[str]:
+        """Of the outputs that are asked for."""
+        known = [tensor.name for tensor in self.program.outputs]
+        for name in asked or ():
+            if name not in known:
+                raise TilewrightError(f"output {name!r}: the network has none of that name; it makes {', '.join(known)}")
+        return asked or known

@@ -11,6 +11,9 @@
  *   tw_load       check, and copy instructions and constants to DRAM
  *   tw_infer      run it; or tw_begin, then tw_advance again and again, so that the processor has time for other things
  *
+ * A chip with several machines has a `tw_device` for each, whose port adds TW_MACHINE_BYTES times its number to offsets; one
+ * image and one CONST may serve all.
+ *
  * Every function that can fail returns a `tw_result`, and changes nothing that it was not given. No function is safe against
  * another one at the same time on the same machine: calls from several threads or from interrupts are for the caller to order.
  */

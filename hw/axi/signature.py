@@ -11,11 +11,13 @@ import enum
 from amaranth import unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from isa.config import MachineConfig
+from isa.registers import MACHINE_BYTES
 
 ID_BITS = 2
-LITE_ADDRESS_BITS = 12
+LITE_ADDRESS_BITS: int = exact_log2(MACHINE_BYTES)
 LITE_DATA_BITS = 32
 RESP_ERROR_BIT = 1
 """The bit of a response that is set in SLVERR and DECERR and clear in OKAY and EXOKAY."""
@@ -71,11 +73,11 @@ class Axi4(wiring.Signature):
 
 
 class AxiLite(wiring.Signature):
-    """AXI4-Lite seen from the subordinate: 32-bit registers in 4 KB."""
+    """AXI4-Lite seen from the subordinate: 32-bit registers, of one machine in 4 KB."""
 
-    def __init__(self) -> None:
+    def __init__(self, address_bits: int = LITE_ADDRESS_BITS) -> None:
         super().__init__({
-            "awaddr": In(LITE_ADDRESS_BITS),
+            "awaddr": In(address_bits),
             "awprot": In(3),
             "awvalid": In(1),
             "awready": Out(1),
@@ -86,7 +88,7 @@ class AxiLite(wiring.Signature):
             "bresp": Out(2),
             "bvalid": Out(1),
             "bready": In(1),
-            "araddr": In(LITE_ADDRESS_BITS),
+            "araddr": In(address_bits),
             "arprot": In(3),
             "arvalid": In(1),
             "arready": Out(1),

@@ -63,9 +63,9 @@ def board_named(name: str, config: MachineConfig) -> Board:
     return found
 
 
-def too_small(config: MachineConfig, boards: Sequence[Board]) -> Iterator[str]:
-    """A sentence for each board whose chip lacks something, from the estimate of sizes."""
+def too_small(config: MachineConfig, boards: Sequence[Board], cores: int = 1) -> Iterator[str]:
+    """A sentence for each board whose chip lacks something for so many machines, from the estimate of sizes."""
     for board in boards:
-        there = dataclasses.replace(config, chip=board.chip, chip_cores=1)
+        there = dataclasses.replace(config, chip=board.chip, chip_cores=cores)
         if beyond := beyond_chip(there):
             yield f"board {board.name}: {beyond}"

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from hw.axi.signature import LITE_DATA_BITS
 from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import Style
+from hw.delivery.top import machines
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.documented import documented
-from isa.registers import Control, Counter, Register, Status, counter_offset
+from isa.registers import MACHINE_BYTES, Control, Counter, Register, Status, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 NAMESPACE = "http://www.accellera.org/XMLSchema/IPXACT/1685-2014"
 COMPONENT_FILE = "component.xml"
 VENDOR, LIBRARY = "tilewright", "ip"
-REGISTER_BYTES = 4096
 _INFO = re.compile(r'X_INTERFACE_INFO = "(?P<type>[^" ]+) (?P<bus>\S+) (?P<signal>\S+)"')
 _PARAMETER = re.compile(r'X_INTERFACE_PARAMETER = "(?P<list>[^"]+)"')
 _FILE_TYPES = {"v": "verilogSource", "sv": "systemVerilogSource"}
@@ -54,7 +54,7 @@ def component(top: VerilogModule, config: MachineConfig, style: Style, sources: 
         _interface(interfaces, name, bus)
     space = _child(_child(root, "addressSpaces"), "addressSpace")
     _texts(space, name=_SPACE, range=f"'h{1 << config.axi_addr_bits:x}", width=str(config.axi_port_bits))
-    _memory_map(_child(_child(root, "memoryMaps"), "memoryMap"), config)
+    _memory_map(_child(_child(root, "memoryMaps"), "memoryMap"), config, machines(top, config))
     _model(_child(root, "model"), top, style)
     files = _child(_child(root, "fileSets"), "fileSet")
     _texts(files, name="rtl")
@@ -107,10 +107,17 @@ def _mode(at: ET.Element, name: str, bus: _Bus) -> None:
         _child(_child(at, "slave"), "memoryMapRef", memoryMapRef=_MAP)
 
 
-def _memory_map(at: ET.Element, config: MachineConfig) -> None:
+def _memory_map(at: ET.Element, config: MachineConfig, count: int) -> None:
+    """The registers of each machine."""
     _texts(at, name=_MAP)
-    block = _child(at, "addressBlock")
-    _texts(block, name=_MAP, baseAddress="'h0", range=f"'h{REGISTER_BYTES:x}", width=str(LITE_DATA_BITS), usage="register")
+    for number in range(count):
+        block, name, base = _child(at, "addressBlock"), f"{_MAP}{number or ''}", f"'h{number * MACHINE_BYTES:x}"
+        _texts(block, name=name, baseAddress=base, range=f"'h{MACHINE_BYTES:x}", width=str(LITE_DATA_BITS), usage="register")
+        _block(block, config)
+    _texts(at, addressUnitBits="8")
+
+
+def _block(block: ET.Element, config: MachineConfig) -> None:
     for name, offset, doc in _registers(config):
         register = _child(block, "register")
         _texts(register, name=name)
@@ -118,7 +125,6 @@ def _memory_map(at: ET.Element, config: MachineConfig) -> None:
         for part, lsb, bits, what in _fields(name, doc):
             part_at = _child(register, "field")
             _texts(part_at, name=part, description=what, bitOffset=str(lsb), bitWidth=str(bits))
-    _texts(at, addressUnitBits="8")
 
 
 def _registers(config: MachineConfig) -> Iterator[tuple[str, int, str]]:

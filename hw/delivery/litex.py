@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from hw.axi.signature import ID_BITS, LITE_DATA_BITS
 from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import ACTIVE_LOW, Style
-from hw.delivery.top import memory_buses
+from hw.delivery.top import memory_buses, register_bytes
 from isa.config import MachineConfig
 
-_BUSES = {"m_axi": "axi", "m_axi0": "axi0", "m_axi1": "axi1", "s_axil": "axi_lite"}
-_CHANNEL = re.compile(r"(aw|ar|w|b|r)(\w+)")
+_BUS = re.compile(r"(?:(?P<registers>s_axil)|m_(?P<memory>axi\d*))_(?P<channel>aw|ar|w|b|r)(?P<signal>\w+)")
 _CLOCK = "signal:clock:"
-REGISTER_BYTES = 4096
 LITEX_FILE = "tilewright_litex.py"
 
 
@@ -35,15 +32,15 @@ def litex_module(top: VerilogModule, config: MachineConfig, style: Style, source
     domains = [f'{_argument(clock)}="sys2x"' for clock in clocks[1:]]
     return _TEXT.format(
         name=config.name, hash=f"{config.hash:#010x}", top=top.name, data_bits=config.axi_port_bits, id_bits=ID_BITS,
-        address_bits=config.axi_addr_bits, lite_data_bits=LITE_DATA_BITS, register_bytes=REGISTER_BYTES,
+        address_bits=config.axi_addr_bits, lite_data_bits=LITE_DATA_BITS, register_bytes=register_bytes(top),
         arguments="".join(f", {domain}" for domain in ["platform=None", *domains]), connections="\n".join(lines),
-        memory=_memory(config), domains=_domains(clocks[1:]), sources=", ".join(f'"{name}"' for name in sources),
+        memory=_memory(top), domains=_domains(clocks[1:]), sources=", ".join(f'"{name}"' for name in sources),
     )  # fmt: skip
 
 
-def _memory(config: MachineConfig) -> str:
+def _memory(top: VerilogModule) -> str:
     """The names of its buses to memory, as a tuple."""
-    return repr(tuple(_BUSES[bus] for bus in memory_buses(config))).replace("'", '"')
+    return repr(tuple(bus.removeprefix("m_") for bus in memory_buses(top))).replace("'", '"')
 
 
 def _argument(clock: str) -> str:
@@ -69,18 +66,12 @@ def _connection(port: Port, clocks: list[str]) -> _Connection | None:
         return _Connection(way, name, f"{'~' * (name == ACTIVE_LOW)}ResetSignal()")
     if "signal:interrupt:" in port.attributes:
         return _Connection(way, name, "self.ev.irq")
-    return next(_bus_connections(port, way), None)
-
-
-def _bus_connections(port: Port, way: str) -> Iterator[_Connection]:
-    for prefix, bus in _BUSES.items():
-        if port.name.startswith(f"{prefix}_"):
-            found = _CHANNEL.fullmatch(port.name.removeprefix(f"{prefix}_"))
-            assert found is not None, port.name
-            channel, signal = found.groups()
-            part = port.range if bus == "axi_lite" and signal == "addr" else ""
-            high = part.removeprefix("[").partition(":")[0]
-            yield _Connection(way, port.name, f"self.{bus}.{channel}.{signal}{f'[:{int(high) + 1}]' if part else ''}")
+    if (found := _BUS.fullmatch(name)) is None:
+        return None
+    high = port.range.strip("[]").partition(":")[0]
+    part = f"[:{int(high) + 1}]" if found["registers"] and found["signal"] == "addr" else ""
+    bus = "axi_lite" if found["registers"] else found["memory"]
+    return _Connection(way, name, f"self.{bus}.{found['channel']}.{found['signal']}{part}")
 
 
 _TEXT = '''"""Tilewright's machine {name!r} as a module for LiteX. Made by `tilewright package --for litex`.

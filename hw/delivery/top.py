@@ -12,18 +12,16 @@ from hw.delivery.modules import Port, VerilogModule
 from hw.delivery.style import ACTIVE_HIGH, ACTIVE_LOW
 from isa.config import MachineConfig
 
-MEMORY_BUS = "m_axi"
-MEMORY_PORTS = ("m_axi0", "m_axi1")
-_ORDER = ("clk", FAST_CLOCK, ACTIVE_HIGH, "irq", "s_axil_aw", "s_axil_w", "s_axil_b", "s_axil_ar", "s_axil_r",
-          *(f"{bus}_{channel}" for bus in (MEMORY_BUS, *MEMORY_PORTS) for channel in ("aw", "w", "b", "ar", "r")),
-          "trace_")  # fmt: skip
-_BUS = re.compile(r"(?P<bus>m_axi\d?|s_axil)_(?P<signal>\w+)")
+_FIRST = ("clk", FAST_CLOCK, ACTIVE_HIGH, "irq")
+_CHANNELS = ("aw", "w", "b", "ar", "r")
+_BUS = re.compile(r"(?P<bus>(?P<kind>m_axi|s_axil)(?P<number>\d*))_(?P<signal>(?P<channel>aw|ar|w|b|r)\w+)")
+REGISTERS = "s_axil"
 
 
 def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> VerilogModule:
     """The module with its ports channel by channel, each telling block designs which bus it belongs to."""
     ports = sorted(module.ports, key=_place)
-    parameters = _parameters(config, reset)
+    parameters = _parameters(config, reset, memory_buses(module))
     finished = []
     for port in ports:
         interface, signal = _interface(port.name, reset)
@@ -37,9 +35,21 @@ def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> Veril
     return replace(module, ports=tuple(finished), body=inverter + module.body)
 
 
-def memory_buses(config: MachineConfig) -> tuple[str, ...]:
-    """The names of its AXI managers."""
-    return (MEMORY_BUS,) if config.axi_ports == 1 else MEMORY_PORTS[: config.axi_ports]
+def memory_buses(module: VerilogModule) -> tuple[str, ...]:
+    """The names of its AXI managers, those of the first machine first."""
+    buses = {found["bus"]: int(found["number"] or 0) for port in module.ports if (found := _memory(port.name))}
+    return tuple(sorted(buses, key=buses.__getitem__))
+
+
+def machines(module: VerilogModule, config: MachineConfig) -> int:
+    """How many it holds."""
+    return len(memory_buses(module)) // config.axi_ports
+
+
+def register_bytes(module: VerilogModule) -> int:
+    """What its AXI4-Lite port takes of the address space."""
+    (address,) = (port for port in module.ports if port.name == f"{REGISTERS}_awaddr")
+    return 2 << int(address.range.strip("[]").partition(":")[0])
 
 
 def template(module: VerilogModule) -> str:
@@ -54,11 +64,21 @@ def template(module: VerilogModule) -> str:
     return "\n".join((f"{module.name} {module.name}_i (", *lines, ");", ""))
 
 
-def _place(port: Port) -> tuple[int, int]:
-    """Where a port comes; those of a channel keep their order, with VALID and READY behind them."""
-    starts = [place for place, start in enumerate(_ORDER) if port.name.startswith(start)]
+def _place(port: Port) -> tuple[int, ...]:
+    """Where a port comes: registers, then memory, bus by bus, then traces. Those of a channel keep their order, with VALID and
+    READY behind them."""
     handshake = next((place for place, end in enumerate(("valid", "ready"), 1) if port.name.endswith(end)), 0)
-    return max(starts, key=lambda place: len(_ORDER[place])), handshake
+    if port.name in _FIRST:
+        return 0, _FIRST.index(port.name), 0, 0
+    if found := _BUS.fullmatch(port.name):
+        bus = 0 if found["kind"] == REGISTERS else 1 + int(found["number"] or 0)
+        return 1, bus, _CHANNELS.index(found["channel"]), handshake
+    return 2, 0, 0, handshake
+
+
+def _memory(port: str) -> re.Match[str] | None:
+    found = _BUS.fullmatch(port)
+    return found if found and found["kind"] != REGISTERS else None
 
 
 def _interface(port: str, reset: str) -> tuple[str, str]:
@@ -73,13 +93,13 @@ def _interface(port: str, reset: str) -> tuple[str, str]:
     return signals.get(port, ("", ""))
 
 
-def _parameters(config: MachineConfig, reset: str) -> dict[str, str]:
+def _parameters(config: MachineConfig, reset: str, memory: tuple[str, ...]) -> dict[str, str]:
     return {
-        "clk": f"ASSOCIATED_BUSIF {':'.join(memory_buses(config))}:s_axil, ASSOCIATED_RESET {reset}",
+        "clk": f"ASSOCIATED_BUSIF {':'.join(memory)}:s_axil, ASSOCIATED_RESET {reset}",
         ACTIVE_HIGH: f"POLARITY ACTIVE_{'LOW' if reset == ACTIVE_LOW else 'HIGH'}",
         "irq": "SENSITIVITY LEVEL_HIGH",
         "s_axil": "PROTOCOL AXI4LITE",
-        **dict.fromkeys(memory_buses(config), (
+        **dict.fromkeys(memory, (
             f"PROTOCOL AXI4, DATA_WIDTH {config.axi_port_bits}, ADDR_WIDTH {config.axi_addr_bits}, ID_WIDTH {ID_BITS}, "
             f"MAX_BURST_LENGTH {config.burst_beats * config.axi_ports}, NUM_READ_OUTSTANDING {config.axi_reads}, "
             f"NUM_WRITE_OUTSTANDING {OPEN_BURSTS}, SUPPORTS_NARROW_BURST 0"

@@ -13,7 +13,9 @@ from hw.delivery.boards import Board
 from hw.delivery.ipxact import LIBRARY, VENDOR, buses
 from hw.delivery.modules import VerilogModule
 from hw.delivery.style import Style
+from hw.delivery.top import register_bytes
 from isa.config import MachineConfig
+from isa.errors import TilewrightError
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 PACKAGE_FILE, DESIGN_FILE = "package.tcl", "block_design.tcl"
@@ -52,9 +54,9 @@ SYSTEMS = {
     CONFIG.PSU__USE__M_AXI_GP2 0
     CONFIG.PSU__USE__IRQ0 1
     CONFIG.PSU__FPGA_PL0_ENABLE 1""",
-        tuple(f"    CONFIG.PSU__USE__S_AXI_GP{n} 1\n    CONFIG.PSU__SAXIGP{n}__DATA_WIDTH @port_bits@" for n in (2, 3)),
-        "pl_clk0", "pl_resetn0", "M_AXI_HPM0_FPD", 0xA000_0000, ("S_AXI_HP0_FPD", "S_AXI_HP1_FPD"), 128, "pl_ps_irq0",
-        ("ps/maxihpm0_fpd_aclk", "ps/saxihp0_fpd_aclk", "ps/saxihp1_fpd_aclk"),
+        tuple(f"    CONFIG.PSU__USE__S_AXI_GP{n} 1\n    CONFIG.PSU__SAXIGP{n}__DATA_WIDTH @port_bits@" for n in range(2, 6)),
+        "pl_clk0", "pl_resetn0", "M_AXI_HPM0_FPD", 0xA000_0000, tuple(f"S_AXI_HP{n}_FPD" for n in range(4)), 128, "pl_ps_irq0",
+        ("ps/maxihpm0_fpd_aclk", *(f"ps/saxihp{n}_fpd_aclk" for n in range(4))),
     ),
     "xc7": ProcessingSystem(
         "processing_system7", "make_external {FIXED_IO, DDR} apply_board_preset 1",
@@ -64,9 +66,9 @@ SYSTEMS = {
     CONFIG.PCW_IRQ_F2P_INTR 1
     CONFIG.PCW_EN_CLK0_PORT 1
     CONFIG.PCW_EN_RST0_PORT 1""",
-        tuple(f"    CONFIG.PCW_USE_S_AXI_HP{n} 1\n    CONFIG.PCW_S_AXI_HP{n}_DATA_WIDTH @port_bits@" for n in (0, 1)),
-        "FCLK_CLK0", "FCLK_RESET0_N", "M_AXI_GP0", 0x43C0_0000, ("S_AXI_HP0", "S_AXI_HP1"), 64, "IRQ_F2P",
-        ("ps/M_AXI_GP0_ACLK", "ps/S_AXI_HP0_ACLK", "ps/S_AXI_HP1_ACLK"),
+        tuple(f"    CONFIG.PCW_USE_S_AXI_HP{n} 1\n    CONFIG.PCW_S_AXI_HP{n}_DATA_WIDTH @port_bits@" for n in range(4)),
+        "FCLK_CLK0", "FCLK_RESET0_N", "M_AXI_GP0", 0x43C0_0000, tuple(f"S_AXI_HP{n}" for n in range(4)), 64, "IRQ_F2P",
+        ("ps/M_AXI_GP0_ACLK", *(f"ps/S_AXI_HP{n}_ACLK" for n in range(4))),
     ),
 }  # fmt: skip
 """By family of chips."""
@@ -82,7 +84,12 @@ def scripts(
         kinds.setdefault(bus.type[2], []).append(name)
     clock, *doubled = kinds["clock"]
     memory = [name for name in kinds["aximm"] if name.startswith("m_")]
-    cells = ["memory", "memory1"][: len(memory)]
+    if len(memory) > len(system.memory):
+        raise TilewrightError(
+            f"board {boards[0].name}: {len(memory)} ports to memory (cores times axi_ports), and its processing system has "
+            f"{len(system.memory)}; ask for {len(system.memory) // config.axi_ports} cores"
+        )
+    cells = [f"memory{number or ''}" for number in range(len(memory))]
     ports = system.memory[: len(memory)]
     settings = "\n".join((system.settings, *system.port_settings[: len(memory)]))
     facts = {
@@ -96,6 +103,7 @@ def scripts(
         "cell": system.cell, "rule": system.rule, "settings": settings, "ps_clock": system.clock,
         "ps_reset": system.reset, "ps_registers": system.registers,
         "ps_interrupt": system.interrupt, "clocked": " ".join(system.clocked[: 1 + len(memory)]), "at": f"{system.at:#x}",
+        "range": f"{register_bytes(top) // 1024}K",
         "port_bits": min(config.axi_port_bits, system.port_bits), "part": boards[0].part,
         "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in boards),
         "default": boards[0].name,
@@ -203,7 +211,7 @@ connect_bd_net [get_bd_pins resets/peripheral_aresetn] [get_bd_pins {core/@reset
 connect_bd_net [get_bd_pins core/@interrupt@] [get_bd_pins ps/@ps_interrupt@]
 
 set space [get_bd_addr_spaces ps/Data]
-assign_bd_address -offset @at@ -range 4K -target_address_space $space [get_bd_addr_segs core/@registers@/*]
+assign_bd_address -offset @at@ -range @range@ -target_address_space $space [get_bd_addr_segs core/@registers@/*]
 assign_bd_address
 validate_bd_design
 save_bd_design

@@ -54,6 +54,8 @@ static void access(bool writes, uint32_t offset) {
     }
 }
 
+int board_refused(void) { return HOST(refused); }
+
 uint32_t board_read(uint32_t offset) {
     access(false, offset);
     return HOST(value);
@@ -68,8 +70,14 @@ uint32_t board_cycles(void) { return cycles; }
 
 int board_interrupt(void) { return HOST(interrupt); }
 
+uint32_t board_broken(void) { return top->broken; }
+
 void board_run(uint32_t count) {
     while (count-- > 0) tick();
+}
+
+void board_await(uint32_t most) {
+    while (most-- > 0 && !HOST(interrupt)) tick();
 }
 
 void board_reset(uint32_t count) {

@@ -12,11 +12,14 @@ from sim.rtl.machine import SMALLEST_MEMORY
 BOARD_HEADER = HERE / "board.h"
 
 
-def board_library(config: MachineConfig, cache: Path | str | None = None, *, memory_bytes: int = SMALLEST_MEMORY) -> Path:
+def board_library(
+    config: MachineConfig, cache: Path | str | None = None, *, memory_bytes: int = SMALLEST_MEMORY, cores: int = 1
+) -> Path:  # fmt: skip
     """Path of the library, built unless the cache has it."""
-    parameters = {**memory_parameters(config, memory_bytes), "CHECK": 0, **bus_limits(config)}
+    parameters = {**memory_parameters(config, memory_bytes), "CHECK": 0, **bus_limits(config, cores)}
+    verilog, defines = core_verilog(config, cache, cores=cores), bench_defines(config, cores)
     build = Build(
-        "verilator", core_verilog(config, cache), parameters, ("board.cpp",), defines=bench_defines(config),
+        "verilator", verilog, parameters, ("board.cpp",), defines=defines,
         host="port.v", library=True, brief=one_build(),
     )  # fmt: skip
     return executable(build, cache)

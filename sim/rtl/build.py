@@ -19,18 +19,20 @@ from sim.rtl.garbage import OPTIONS
 from sim.rtl.interrupts import temporary_folder
 from sim.rtl.memory import READ_LATENCY
 from sim.rtl.model_files import quickened
-from sim.rtl.tools import require, run_tool
+from sim.rtl.tools import SimulatorError, require, run_tool
 from sim.rtl.verilator import VERILATOR_OPTIONS, Toolchain, verilator_root
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
-HEADERS = ("clocks.h", "signs.h")
+HEADERS = ("clocks.h", "signs.h", "board.h")
 BUILDERS = ("build.py", "model_files.py", "verilator.py")
 """What makes of these an executable."""
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
 """Says that the machine has a second clock."""
+MOST_PORTS = 8
+"""To memory, that ``testbench.v`` connects."""
 COCOTB_MAIN = "lib/verilator/verilator.cpp"
 """Below what cocotb shares."""
 
@@ -89,21 +91,31 @@ class Build:
         return digest.hexdigest()[:24]
 
 
-def bench_defines(config: MachineConfig) -> tuple[str, ...]:
-    """Names that tell the bench which optional units the machine lacks, whether it has a second clock, and two ports."""
+def bench_defines(config: MachineConfig, cores: int = 1) -> tuple[str, ...]:
+    """Names that tell the bench which optional units the machine lacks, whether it has a second clock, how many ports to
+    memory, and that there are several machines."""
+    alone, ports = cores == 1, cores * config.axi_ports
+    if ports > MOST_PORTS:
+        raise SimulatorError(
+            f"cores {cores}: with {config.axi_ports} ports each (axi_ports) they have {ports} to memory, and the bench "
+            f"connects {MOST_PORTS}; ask for {MOST_PORTS // config.axi_ports}"
+        )
     told = {
-        "TILEWRIGHT_NO_POOL": not config.build_pool,
-        "TILEWRIGHT_NO_MISC": not config.build_misc,
-        "TILEWRIGHT_NO_ROW": not config.build_rows,
+        "TILEWRIGHT_NO_POOL": alone and not config.build_pool,
+        "TILEWRIGHT_NO_MISC": alone and not config.build_misc,
+        "TILEWRIGHT_NO_ROW": alone and not config.build_rows,
         FAST_CLOCK_DEFINE: config.array_clock > 1,
-        "TILEWRIGHT_TWO_PORTS": config.axi_ports > 1,
+        "TILEWRIGHT_CORES": not alone,
+        **{f"TILEWRIGHT_PORTS_{number}": number <= ports for number in range(2, MOST_PORTS + 1)},
     }
     return tuple(name for name, holds in told.items() if holds)
 
 
-def bus_limits(config: MachineConfig) -> dict[str, int]:
-    """What the AXI checker is to hold the machine to."""
-    return {"MAX_BEATS": config.burst_beats * config.axi_ports, "MAX_READS": config.axi_reads, "PORTS": config.axi_ports}
+def bus_limits(config: MachineConfig, cores: int = 1) -> dict[str, int]:
+    """What the AXI checker is to hold the machines to, and how many they are."""
+    ports = cores * config.axi_ports
+    found = {"MAX_BEATS": config.burst_beats * config.axi_ports, "MAX_READS": config.axi_reads, "PORTS": ports}
+    return found if cores == 1 else {**found, "CORES": cores}
 
 
 def memory_parameters(config: MachineConfig, memory_bytes: int) -> dict[str, int]:
@@ -121,20 +133,21 @@ def cache_directory(cache: Path | str | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
 
 
-def core_verilog(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False) -> str:
-    """The Verilog of the machine (``dsp48e2``: see ``hw.emit``); cached under the hash of its generator's sources."""
-    return _emitted(config, cache, dsp48e2).read_text()
+def core_verilog(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False, cores: int = 1) -> str:
+    """The Verilog of the machine (``dsp48e2`` and ``cores``: see ``hw.emit``); cached under the hash of its generator's
+    sources."""
+    return _emitted(config, cache, dsp48e2, cores).read_text()
 
 
 def core_sources(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False) -> dict[str, str]:
     """``file:line`` of every signal of the machine, by its path in it."""
-    sources: dict[str, str] = json.loads(_emitted(config, cache, dsp48e2).with_suffix(".json").read_text())
+    sources: dict[str, str] = json.loads(_emitted(config, cache, dsp48e2, 1).with_suffix(".json").read_text())
     return sources
 
 
-def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool) -> Path:
+def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool, cores: int) -> Path:
     """The Verilog in the cache; beside it, written before it, where its signals come from."""
-    digest = hashlib.sha256(config.to_json().encode() + bytes([dsp48e2]))
+    digest = hashlib.sha256(config.to_json().encode() + bytes([dsp48e2, cores]))
     for folder in ("hw", "isa"):
         for source in sorted((ROOT / folder).rglob("*.py")):
             digest.update(source.relative_to(ROOT).as_posix().encode() + source.read_bytes())
@@ -143,7 +156,7 @@ def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool) -> 
     if not path.exists():
         from hw.emit import emit
 
-        emitted = emit(config, dsp48e2=dsp48e2)
+        emitted = emit(config, dsp48e2=dsp48e2, cores=cores)
         directory.mkdir(parents=True, exist_ok=True)
         write_atomically(path.with_suffix(".json"), json.dumps(emitted.sources).encode())
         write_atomically(path, emitted.text.encode())

@@ -1,4 +1,4 @@
-// DRAM behind one or two AXI4 slave ports (INCR bursts of full-width beats; ids are returned).
+// DRAM behind some AXI4 slave ports (INCR bursts of full-width beats; ids are returned).
 //
 // A read burst's first beat is offered `latency` cycles after its address was taken; after that a port
 // moves one data beat in every cycle, read or write, in turn when both want it. Up to QUEUE bursts of each
@@ -309,10 +309,10 @@ module tilewright_dram #(
 
   // What all ports may move together: bytes that no beat has taken are kept for the next cycle, but no more than a beat of
   // each direction of each port. The port that goes first, and its direction, change with every cycle.
-  localparam BEAT = DATA_BITS / 8;
+  localparam BEAT = DATA_BITS / 8, USERS = 2 * PORTS;
   reg [31:0] total, saved, left;
-  reg [2*PORTS-1:0] want, may;
-  reg [1:0] turn;
+  reg [USERS-1:0] want, may;
+  reg [$clog2(USERS)-1:0] turn;
   integer place, user;
   initial begin
     if (!$value$plusargs("total=%d", total)) total = 0;
@@ -323,8 +323,8 @@ module tilewright_dram #(
     want = {w_want, r_want};
     may = 0;
     left = saved + total;
-    for (place = 0; place < 2 * PORTS; place = place + 1) begin
-      user = (place + {30'd0, turn}) % (2 * PORTS);
+    for (place = 0; place < USERS; place = place + 1) begin
+      user = (place + {{32-$clog2(USERS){1'b0}}, turn}) % USERS;
       if (total == 0) may[user] = 1'b1;
       else if (want[user] && left >= BEAT) begin
         may[user] = 1'b1;
@@ -333,8 +333,8 @@ module tilewright_dram #(
     end
   end
   always @(posedge clk) begin
-    turn <= turn + 2'd1;
-    saved <= rst || total == 0 ? 0 : left < 2 * PORTS * BEAT ? left : 2 * PORTS * BEAT;
+    turn <= turn == USERS - 1 ? 0 : turn + 1'b1;
+    saved <= rst || total == 0 ? 0 : left < USERS * BEAT ? left : USERS * BEAT;
   end
 
   genvar port;

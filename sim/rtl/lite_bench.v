@@ -47,7 +47,7 @@ module tilewright_lite_bench #(
     .clk2x(clk2x),
 `endif
     .clk(clk), .rst(rst), .irq(irq),
-`ifdef TILEWRIGHT_TWO_PORTS
+`ifdef TILEWRIGHT_PORTS_2
     `TILEWRIGHT_AXI(0, 0, m_)
     `TILEWRIGHT_AXI(1, 1, m_)
 `else

@@ -30,7 +30,7 @@ SMALLEST_MEMORY = 1 << 22
 DEFAULT_MAX_CYCLES = 1_000_000_000
 PROGRESS_FILE = "progress.txt"
 Progress = Callable[[int], None]
-_building = threading.Lock()
+BUILDING = threading.Lock()
 """Held by a thread that generates Verilog, which is for one at a time, and builds."""
 
 
@@ -107,7 +107,7 @@ class RtlMachine:
         size = SMALLEST_MEMORY
         while size < memory_bytes:
             size *= 16
-        with _building:
+        with BUILDING:
             return self._built(size)
 
     def _built(self, size: int) -> Path:

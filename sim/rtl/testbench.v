@@ -6,8 +6,8 @@
 // +stall_seed= (0: no stalls), +latency= (of a read, in cycles), +trace= (file for the start and finish of every instruction),
 // +memory_seed=, +disorder=, +late=, +total=, +bad= and +bad_bytes= (see dram.v),
 // +image= and +dump= (see dram.v, too; not with the C++ main). Defines: TILEWRIGHT_NO_POOL, TILEWRIGHT_NO_MISC and
-// TILEWRIGHT_NO_ROW for machines without these units; TILEWRIGHT_TWO_PORTS. `broken` and `quiet` come from the AXI4 checker
-// (CHECK).
+// TILEWRIGHT_NO_ROW for machines without these units; TILEWRIGHT_PORTS_2 and so on to 8 for as many ports to memory and more;
+// TILEWRIGHT_CORES for several machines (CORES), which have no trace. `broken` and `quiet` come from the AXI4 checker (CHECK).
 `timescale 1ns / 1ps
 
 // Connects the machine's port P (nothing if there is one) to part N of the wires whose names begin with W.
@@ -37,7 +37,8 @@ module tilewright_bench #(
   parameter CHECK        = 0,
   parameter MAX_BEATS    = 256,
   parameter MAX_READS    = 256,
-  parameter PORTS        = 1
+  parameter PORTS        = 1,
+  parameter CORES        = 1
 ) (
   input        clk /* verilator public_flat_rw */,
   input        clk2x /* verilator public_flat_rw */,
@@ -45,7 +46,7 @@ module tilewright_bench #(
   output [9:0] broken /* verilator public_flat_rw */,
   output       quiet /* verilator public_flat_rw */
 );
-  localparam LITE_BITS = 12;
+  localparam LITE_BITS = 12 + $clog2(CORES);
   localparam ID_BITS = 2;
   localparam UNITS = 6;
 
@@ -98,17 +99,32 @@ module tilewright_bench #(
     .clk2x(clk2x),
 `endif
     .clk(clk), .rst(rst), .irq(irq),
-`ifdef TILEWRIGHT_TWO_PORTS
+`ifdef TILEWRIGHT_PORTS_2
     `TILEWRIGHT_AXI(0, 0,)
     `TILEWRIGHT_AXI(1, 1,)
 `else
     `TILEWRIGHT_AXI(, 0,)
 `endif
-    .s_axil_awaddr(l_awaddr), .s_axil_awprot(3'b000), .s_axil_awvalid(l_awvalid), .s_axil_awready(l_awready),
-    .s_axil_wdata(l_wdata), .s_axil_wstrb(l_wstrb), .s_axil_wvalid(l_wvalid), .s_axil_wready(l_wready),
-    .s_axil_bresp(l_bresp), .s_axil_bvalid(l_bvalid), .s_axil_bready(l_bready),
-    .s_axil_araddr(l_araddr), .s_axil_arprot(3'b000), .s_axil_arvalid(l_arvalid), .s_axil_arready(l_arready),
-    .s_axil_rdata(l_rdata), .s_axil_rresp(l_rresp), .s_axil_rvalid(l_rvalid), .s_axil_rready(l_rready),
+`ifdef TILEWRIGHT_PORTS_3
+    `TILEWRIGHT_AXI(2, 2,)
+`endif
+`ifdef TILEWRIGHT_PORTS_4
+    `TILEWRIGHT_AXI(3, 3,)
+`endif
+`ifdef TILEWRIGHT_PORTS_5
+    `TILEWRIGHT_AXI(4, 4,)
+`endif
+`ifdef TILEWRIGHT_PORTS_6
+    `TILEWRIGHT_AXI(5, 5,)
+`endif
+`ifdef TILEWRIGHT_PORTS_7
+    `TILEWRIGHT_AXI(6, 6,)
+`endif
+`ifdef TILEWRIGHT_PORTS_8
+    `TILEWRIGHT_AXI(7, 7,)
+`endif
+`ifdef TILEWRIGHT_CORES
+`else
 `ifdef TILEWRIGHT_NO_POOL
 `else
     .trace_pool_start(trace_start[3]), .trace_pool_start_pc(trace_pc[96 +: 32]),
@@ -129,8 +145,17 @@ module tilewright_bench #(
     .trace_save_start(trace_start[1]), .trace_save_start_pc(trace_pc[32 +: 32]),
     .trace_save_finish(trace_finish[1]), .trace_save_finish_pc(),
     .trace_conv_start(trace_start[2]), .trace_conv_start_pc(trace_pc[64 +: 32]),
-    .trace_conv_finish(trace_finish[2]), .trace_conv_finish_pc()
+    .trace_conv_finish(trace_finish[2]), .trace_conv_finish_pc(),
+`endif
+    .s_axil_awaddr(l_awaddr), .s_axil_awprot(3'b000), .s_axil_awvalid(l_awvalid), .s_axil_awready(l_awready),
+    .s_axil_wdata(l_wdata), .s_axil_wstrb(l_wstrb), .s_axil_wvalid(l_wvalid), .s_axil_wready(l_wready),
+    .s_axil_bresp(l_bresp), .s_axil_bvalid(l_bvalid), .s_axil_bready(l_bready),
+    .s_axil_araddr(l_araddr), .s_axil_arprot(3'b000), .s_axil_arvalid(l_arvalid), .s_axil_arready(l_arready),
+    .s_axil_rdata(l_rdata), .s_axil_rresp(l_rresp), .s_axil_rvalid(l_rvalid), .s_axil_rready(l_rready)
   );
+`ifdef TILEWRIGHT_CORES
+  assign {trace_start, trace_finish, trace_pc} = 0;
+`endif
 `ifdef TILEWRIGHT_NO_POOL
   assign {trace_start[3], trace_finish[3], trace_pc[96 +: 32]} = 0;
 `endif

@@ -21,17 +21,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isa.errors import TilewrightError
-from isa.registers import Register
+from isa.registers import MACHINE_BYTES, Register
 
 SCHEMES = ("uio:", "mem:")
 SYSFS = Path("/sys/class")
 DEVICE_MEMORY = Path("/dev/mem")
-REGISTER_BYTES = 4096
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _POLL_SECONDS = 20e-6
 
@@ -40,13 +40,64 @@ class BoardError(TilewrightError):
     """A board that cannot be used, or does not answer."""
 
 
+class Area(Protocol):
+    """Memory of a machine that its host reaches; addresses are those on the machine's bus."""
+
+    @property
+    def address(self) -> int:
+        """Of its first byte."""
+
+    @property
+    def size(self) -> int: ...
+
+    def put(self, address: int, data: NDArray[np.uint8]) -> None: ...
+
+    def get(self, address: int, size: int) -> NDArray[np.uint8]: ...
+
+    def part(self, first: int, size: int) -> Area:
+        """So many bytes from the byte ``first`` on."""
+
+
 @dataclass(frozen=True)
 class Dram:
-    """Memory that machine and process share."""
+    """An ``Area`` that is mapped into this process."""
 
     memory: NDArray[np.uint8]
     address: int
-    """Of its first byte, on the machine's bus."""
+
+    @property
+    def size(self) -> int:
+        return self.memory.size
+
+    def put(self, address: int, data: NDArray[np.uint8]) -> None:
+        self._bytes(address, data.size)[...] = data
+
+    def get(self, address: int, size: int) -> NDArray[np.uint8]:
+        return self._bytes(address, size)
+
+    def part(self, first: int, size: int) -> Dram:
+        return Dram(self._bytes(self.address + first, size), self.address + first)
+
+    def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:
+        start = address - self.address
+        return self.memory[start : start + size]
+
+
+class Machine(Protocol):
+    """Registers of a machine, and what of its memory is its own."""
+
+    @property
+    def dram(self) -> Area: ...
+
+    def read(self, offset: int) -> int: ...
+
+    def write(self, offset: int, value: int) -> None: ...
+
+    def arm(self) -> None:
+        """Before a start."""
+
+    def wait(self, seconds: float) -> None:
+        """For the interrupt, or for a moment."""
 
 
 class Interrupts:
@@ -107,7 +158,7 @@ def open_board(engine: str) -> Board:
 
 
 def _uio(device: Path, buffer: Path) -> Board:
-    registers, file = _mapped(device, REGISTER_BYTES, 0)
+    registers, file = _mapped(device, MACHINE_BYTES, 0)
     about = SYSFS / "u-dma-buf" / buffer.name
     try:
         address, size = int((about / "phys_addr").read_text(), 0), int((about / "size").read_text(), 0)
@@ -120,7 +171,7 @@ def _uio(device: Path, buffer: Path) -> Board:
 
 
 def _mem(registers: int, address: int, size: int) -> Board:
-    mapped, first = _mapped(DEVICE_MEMORY, REGISTER_BYTES, registers)
+    mapped, first = _mapped(DEVICE_MEMORY, MACHINE_BYTES, registers)
     memory, second = _mapped(DEVICE_MEMORY, size, address)
     for file in (first, second):
         os.close(file)
@@ -147,19 +198,19 @@ def _number(text: str, engine: str) -> int:
     return int(found[1], 0) * _UNITS[found[2]]
 
 
-def write_pair(board: Board, low: int, value: int) -> None:
+def write_pair(board: Machine, low: int, value: int) -> None:
     """A register of 64 bits."""
     board.write(low, value & 0xFFFFFFFF)
     board.write(low + 4, value >> 32)
 
 
-def addresses(sizes: Sequence[int], dram: Dram, align: int) -> list[int]:
+def addresses(sizes: Sequence[int], dram: Area, align: int) -> list[int]:
     """Of areas one behind the other, each at a multiple of ``align``."""
     found, at = [], -(-dram.address // align) * align
     for size in sizes:
         found.append(at)
         at += -(-size // align) * align
-    if at > dram.address + dram.memory.size:
-        needed = at - found[0]
-        raise BoardError(f"the program needs {needed} bytes of DRAM, and the board has {dram.memory.size}; reserve more")
+    if at > dram.address + dram.size:
+        needed = at - -(-dram.address // align) * align
+        raise BoardError(f"the program needs {needed} bytes of DRAM, and the board has {dram.size}; reserve more")
     return found

@@ -14,7 +14,7 @@ from isa.faults import Fault, MachineFault
 from isa.instructions import Region
 from isa.registers import ID_VALUE, Control, Counter, Register, Status, counter_offset
 from isa.version import HARDWARE_VERSION, ISA_VERSION
-from sim.runtime.board import Board, BoardError, addresses, write_pair
+from sim.runtime.board import Area, BoardError, Machine, addresses, write_pair
 from sim.runtime.engine import Measured
 from sim.runtime.image import Image
 
@@ -26,14 +26,36 @@ SECONDS = 10.0
 _GONE = 0xFFFFFFFF
 
 
+class Constants:
+    """CONST on a board, which is copied there once for all runs of a program; ``alone``: of one machine, in its own memory,
+    else at the beginning of ``area``, for all machines of a chip."""
+
+    def __init__(self, area: Area, *, alone: bool = True) -> None:
+        self._area, self.alone = area, alone
+        self._held: tuple[int, NDArray[np.uint8]] | None = None
+        """Where it lies, and what it is."""
+
+    def put(self, mine: NDArray[np.uint8], place: int | None) -> int:
+        """Its address, ``place`` if that is given."""
+        address = addresses([mine.size], self._area, ALIGN)[0] if place is None else place
+        if self._held is None or self._held[0] != address or not np.array_equal(self._held[1], mine):
+            self._area.put(address, mine)
+            self._held = (address, mine.copy())
+        return address
+
+
 class BoardEngine:
     """Copies what a step needs to the board's DRAM, runs it there, and copies back what it may have written."""
 
-    def __init__(self, config: MachineConfig, board: Board, seconds: float | None = None) -> None:
+    def __init__(
+        self, config: MachineConfig, board: Machine, seconds: float | None = None, constants: Constants | None = None
+    ) -> None:  # fmt: skip
         self._config, self._board = config, board
         self._seconds = SECONDS if seconds is None else seconds
-        self._constants: tuple[int, NDArray[np.uint8]] | None = None
-        """Where CONST lies on the board, and what it is."""
+        self._constants = Constants(board.dram) if constants is None else constants
+        self._bases: dict[Region, int] = {}
+        self._end = 0.0
+        """When the program must be done."""
         found = board.read(Register.ID)
         if found != ID_VALUE:
             raise BoardError(f"register ID reads {found:#010x}, expected {ID_VALUE:#010x}: check address, clock and reset")
@@ -49,38 +71,49 @@ class BoardEngine:
         self._until_idle()
 
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
+        self.begin(words, image)
+        while not self.ended():
+            self._board.wait(max(0.0, self._end - time.monotonic()))
+        self.collect(image, measured)
+
+    def begin(self, words: Sequence[int], image: Image) -> None:
+        """Put everything into DRAM, and start."""
         program = np.array(words, "<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % CHUNK, np.uint8)])
-        places = addresses([*image.limits.values(), program.size], self._board.dram, ALIGN)
-        bases = dict(zip(image.limits, places, strict=False))
-        self._put_constants(image, bases[Region.CONST])
+        own = {region: size for region, size in image.limits.items() if region is not Region.CONST or self._constants.alone}
+        *places, at = addresses([*own.values(), program.size], self._board.dram, ALIGN)
+        self._bases = dict(zip(own, places, strict=True))
+        self._bases[Region.CONST] = self._constants.put(_region(image, Region.CONST), self._bases.get(Region.CONST))
         for region in (Region.WORK, Region.INPUT):
-            self._copy(image, region, bases[region], to_board=True)
-        self._memory(places[-1], program.size)[...] = program
-        self._start(places[-1], len(words), bases, image)
-        self._finish()
+            self._board.dram.put(self._bases[region], _region(image, region))
+        self._board.dram.put(at, program)
+        self._start(at, len(words), self._bases, image)
+        self._end = time.monotonic() + self._seconds
+
+    def ended(self) -> bool:
+        """Whether it is done; raises what has stopped it, or, after too long, that it was stopped."""
+        late = time.monotonic() > self._end
+        status = self._status()
+        if status & (Status.ERROR | Status.DONE):
+            self._board.write(Register.IRQ_PENDING, 1)
+        if status & Status.ERROR:
+            code, pc = self._board.read(Register.ERROR_CODE), self._board.read(Register.ERROR_PC)
+            self._until_idle()
+            raise MachineFault(Fault(code), pc)
+        if status & Status.DONE:
+            return True
+        if late:
+            self._board.write(Register.CONTROL, Control.ABORT)
+            self._until_idle()
+            raise BoardError(f"not done within {self._seconds} s; the machine was stopped, and can be used again")
+        return False
+
+    def collect(self, image: Image, measured: Measured) -> None:
+        """What it has written and counted."""
         for region in (Region.WORK, Region.OUTPUT):
-            self._copy(image, region, bases[region], to_board=False)
+            mine = _region(image, region)
+            mine[...] = self._board.dram.get(self._bases[region], mine.size)
         self._count(measured)
-
-    def _memory(self, address: int, size: int) -> NDArray[np.uint8]:
-        start = address - self._board.dram.address
-        return self._board.dram.memory[start : start + size]
-
-    def _copy(self, image: Image, region: Region, address: int, *, to_board: bool) -> None:
-        mine = _region(image, region)
-        theirs = self._memory(address, mine.size)
-        if to_board:
-            theirs[...] = mine
-        else:
-            mine[...] = theirs
-
-    def _put_constants(self, image: Image, address: int) -> None:
-        """Once for all runs of a program."""
-        mine = _region(image, Region.CONST)
-        if self._constants is None or self._constants[0] != address or not np.array_equal(self._constants[1], mine):
-            self._memory(address, mine.size)[...] = mine
-            self._constants = (address, mine.copy())
 
     def _start(self, address: int, words: int, bases: dict[Region, int], image: Image) -> None:
         board = self._board
@@ -94,23 +127,6 @@ class BoardEngine:
         board.write(Register.CONTROL, Control.START)
         if self._status() & Status.REFUSED:
             raise BoardError("the machine did not take the start: it is not idle; is another program using it?")
-
-    def _finish(self) -> None:
-        end = time.monotonic() + self._seconds
-        while True:
-            left = end - time.monotonic()
-            status = self._status()
-            if status & Status.ERROR:
-                code, pc = self._board.read(Register.ERROR_CODE), self._board.read(Register.ERROR_PC)
-                self._until_idle()
-                raise MachineFault(Fault(code), pc)
-            if status & Status.DONE:
-                return
-            if left <= 0:
-                self._board.write(Register.CONTROL, Control.ABORT)
-                self._until_idle()
-                raise BoardError(f"not done within {self._seconds} s; the machine was stopped, and can be used again")
-            self._board.wait(left)
 
     def _status(self) -> int:
         status = self._board.read(Register.STATUS)

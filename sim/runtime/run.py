@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 
@@ -22,12 +24,29 @@ class Run:
     """One program on one engine; ``image`` and ``measured`` stay for a look afterwards."""
 
     def __init__(self, program: Program, engine: Engine) -> None:
+        """``engine`` executes the machine steps of a call."""
         self.program, self.engine = program, engine
         self.image = Image(program)
         self.measured = Measured()
         self._sessions = host_sessions(program)
 
     def __call__(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
+        steps = self.steps(inputs, progress)
+        try:
+            while True:
+                step = next(steps)
+                with at(step):
+                    self.engine.run(self.words(step), step.first_word, self.image, self.measured)
+        except StopIteration as end:
+            return cast(dict[str, Array], end.value)
+
+    def words(self, step: MachineStep) -> Sequence[int]:
+        return self.program.words[step.first_word : step.first_word + step.words]
+
+    def steps(
+        self, inputs: Mapping[str, Array], progress: Progress | None = None
+    ) -> Generator[MachineStep, None, dict[str, Array]]:
+        """Each machine step when it is to be executed on the image, with the parts on the CPU in between; the outputs."""
         host = check_inputs(self.program.inputs, inputs)
         for name, value in host.items():
             if self.image.holds(name):
@@ -35,11 +54,7 @@ class Run:
         steps = self.program.run_order
         for number, step in enumerate(steps):
             if isinstance(step, MachineStep):
-                words = self.program.words[step.first_word : step.first_word + step.words]
-                try:
-                    self.engine.run(words, step.first_word, self.image, self.measured)
-                except MachineFault as fault:
-                    raise MachineFault(fault.fault, step.first_word + fault.pc, fault.detail) from None
+                yield step
             else:
                 self._cpu(self._sessions[step.graph], host)
             if progress is not None:
@@ -56,6 +71,15 @@ class Run:
             host[name] = value
             if self.image.holds(name):
                 self.image.write(name, value)
+
+
+@contextmanager
+def at(step: MachineStep) -> Iterator[None]:
+    """A fault in a step names the word of the whole program."""
+    try:
+        yield
+    except MachineFault as fault:
+        raise MachineFault(fault.fault, step.first_word + fault.pc, fault.detail) from None
 
 
 def run_on_cpu(program: Program, inputs: Mapping[str, Array], kind: str = INTEGER) -> dict[str, Array]:

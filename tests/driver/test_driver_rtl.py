@@ -134,3 +134,17 @@ def test_whatever_stops_it_the_next_run_is_right(programs: dict[str, Path], tmp_
         faults += [tmp_path / fault.name, fault.value, found.value.pc]
     files = [tmp_path / name for name in ("image", "inputs", "expected")]
     assert run(programs["stops"], *files, ABORTS, 1, *faults) == "all as expected\n"
+
+
+@pytest.mark.slow
+def test_a_batch_on_two_machines(tmp_path: Path) -> None:
+    """A handle for each machine; five images are no whole number of pairs."""
+    cores = build(tmp_path, "cores", libraries=[board_library(NANO, cores=2), "-lstdc++"])
+    with np.load(DEMO / "digits_test.npz") as archive:
+        feeds = [{"image": image[None]} for image in archive["image"][:5]]
+    program = digits()
+    (tmp_path / "image").write_bytes(program_bytes(program))
+    (tmp_path / "inputs").write_bytes(given(program, feeds))
+    printed = run(cores, tmp_path / "image", tmp_path / "inputs", tmp_path / "outputs", 2, f"+total={NANO.axi_bytes}")
+    assert printed.endswith(": 3 2\n"), printed
+    assert (tmp_path / "outputs").read_bytes() == expected(program, feeds)

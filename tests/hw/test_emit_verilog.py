@@ -12,7 +12,7 @@ import pytest
 from hw.delivery.style import MODULE
 from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
-from hw.emit import EmitError, _repeated, _share_modules, verilog
+from hw.emit import MACHINE, EmitError, _repeated, _share_modules, verilog
 from isa.config import preset
 from sim.rtl.build import core_verilog
 from sim.rtl.verilator import lint_command
@@ -156,3 +156,21 @@ def test_verilator_has_nothing_to_say_that_is_not_waived(odd: str, tmp_path: Pat
 )
 def test_repeated_bits_are_written_as_such(written: str, repeated: str) -> None:
     assert _repeated(f"  assign o = {written};") == f"  assign o = {repeated};"
+
+
+def test_a_machine_among_several_is_the_machine_alone(nano: str) -> None:
+    """But for the names of modules, and blanks that put names below each other."""
+    several = core_verilog(NANO, cores=3)
+    assert re.match(r"// Tilewright machine 'nano': 3 x 4 x 4 x 1 array", several)
+    alone = {" ".join(text.split()) for text in re.split("^(?=module )", nano, flags=re.MULTILINE)[1:]}
+    renamed = several.replace(MACHINE, MODULE)
+    parts = {" ".join(text.split()) for text in re.split("^(?=module )", renamed, flags=re.MULTILINE)[1:]}
+    assert alone <= parts
+    assert len(parts - alone) == 3, "the outermost module, the decoder, and whoever answers beyond the last machine"
+    assert len(re.findall(rf"^  {MACHINE} core\d ", several, re.MULTILINE)) == 3
+
+
+def test_several_machines_have_ports_of_their_own() -> None:
+    found = ports(core_verilog(NANO, cores=2))
+    assert {"clk", "rst", "irq", "m_axi0_araddr", "m_axi1_wdata", "s_axil_awaddr"} <= found
+    assert not any(re.match(r"m_axi_|m_axi[2-9]|trace_", port) for port in found)

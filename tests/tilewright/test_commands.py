@@ -65,7 +65,7 @@ def test_verilog_writes_what_is_delivered_and_the_configuration(
 ) -> None:
     asked: list[tuple[Style, bool]] = []
 
-    def core_verilog(config: MachineConfig, *, dsp48e2: bool) -> str:
+    def core_verilog(config: MachineConfig, *, dsp48e2: bool, cores: int) -> str:
         return f"// {config.name} {dsp48e2}\n"
 
     def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
@@ -97,7 +97,7 @@ def test_verilog_under_a_name_that_is_none(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_path: Path) -> None:
-    def interrupted(config: MachineConfig, *, dsp48e2: bool) -> str:
+    def interrupted(config: MachineConfig, *, dsp48e2: bool, cores: int) -> str:
         raise KeyboardInterrupt
 
     stand_in("sim.rtl.build", "core_verilog", interrupted)
@@ -108,7 +108,7 @@ def test_an_interrupted_verilog_leaves_what_was_there(stand_in: Install, tmp_pat
 
 
 def test_verilog_into_a_file_is_refused(stand_in: Install, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stand_in("sim.rtl.build", "core_verilog", lambda config, dsp48e2: "")
+    stand_in("sim.rtl.build", "core_verilog", lambda config, dsp48e2, cores: "")
     (tmp_path / "file").write_text("")
     assert main(["verilog", "-o", str(tmp_path / "file")]) == 2
     assert capsys.readouterr().err == (

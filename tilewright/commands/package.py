@@ -9,10 +9,11 @@ import click
 from hw.delivery.boards import BOARDS, board_named, boards_for, too_small
 from hw.delivery.package import TOOLS
 from isa.config import MachineConfig
+from isa.cores import with_cores
 from isa.errors import TilewrightError
 from isa.estimate import beyond_chip, beyond_memory
 from tilewright.commands.verilog import CONFIG_FILE
-from tilewright.options import check_output, config_option, json_option, print_json, write_files
+from tilewright.options import check_output, config_option, cores_option, json_option, print_json, write_files
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
@@ -24,8 +25,9 @@ NAMES = ", ".join(board.name for board in BOARDS)
 @click.option("--for", "tool", type=click.Choice(TOOLS), required=True, help="Who is to take it.")
 @click.option("--board", metavar="NAME", help=f"Of vivado: {NAMES}.  [default: those with the chip]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the files.")
+@cores_option("Machines of the configuration on one chip, each with its own ports to memory.")
 @json_option()
-def command(config: MachineConfig, tool: str, board: str | None, output: Path, as_json: bool) -> None:
+def command(config: MachineConfig, tool: str, board: str | None, output: Path, cores: int, as_json: bool) -> None:
     """Write the machine as other people's tools take it.
 
     \b
@@ -38,6 +40,7 @@ def command(config: MachineConfig, tool: str, board: str | None, output: Path, a
     \b
     Examples:
       tilewright package --config base --for vivado --board kv260 -o vivado/
+      tilewright package --config zu9 --cores 2 --for vivado --board zcu102 -o two/
       tilewright package --config nano --for litex -o litex/
     """
     from hw.delivery.package import has_dsp48e2, package
@@ -45,15 +48,16 @@ def command(config: MachineConfig, tool: str, board: str | None, output: Path, a
 
     if board is not None and tool != "vivado":
         raise TilewrightError(f"--board {board}: packages for {tool} are for any board; leave it out, or give --for vivado")
+    config = with_cores(config, cores)
     boards = boards_for(config) if board is None else (board_named(board, config),)
     check_output(output / CONFIG_FILE)
-    beyond = list(too_small(config, boards)) if tool == "vivado" else [beyond_chip(config)]
+    beyond = list(too_small(config, boards, cores)) if tool == "vivado" else [beyond_chip(config)]
     beyond = [sentence for sentence in (*beyond, beyond_memory(config)) if sentence]
     for sentence in beyond:
         say(f"tilewright: warning: {sentence}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        text = core_verilog(config, dsp48e2=has_dsp48e2(config, tool, boards))
+        text = core_verilog(config, dsp48e2=has_dsp48e2(config, tool, boards), cores=cores)
         files = {**package(text, config, tool, boards), CONFIG_FILE: config.to_json()}
     write_files((output / name, content.encode()) for name, content in files.items())
     if as_json:

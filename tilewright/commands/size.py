@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import click
 
@@ -10,7 +11,7 @@ from isa.chips import FAMILIES, chip_of
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.estimate import estimate
-from tilewright.options import config_option, json_option, print_json
+from tilewright.options import config_option, cores_option, json_option, print_json
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
@@ -23,10 +24,12 @@ DEFAULT_FAMILY = "xcup"
 @click.option("--estimate", "only_estimate", is_flag=True, help="Answer at once by a formula, with its error, without yosys.")
 @click.option("--modules", type=click.IntRange(min=0), default=0, help="Also print this many modules, the largest first.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs of yosys at a time.  [default: one for each core]")
+@cores_option("Machines that the chip is to hold.  [default: chip_cores]", default=None)
 @json_option()
 def command(
-    config: MachineConfig, target: str | None, only_estimate: bool, modules: int, jobs: int | None, as_json: bool
-) -> None:
+    config: MachineConfig, target: str | None, only_estimate: bool, modules: int, jobs: int | None, cores: int | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Synthesise the machine with yosys, and say how large each unit is, beside the chip that the configuration names.
 
     Module by module, nothing optimised across modules; what was synthesised before comes from the cache. Block RAMs are of
@@ -41,6 +44,7 @@ def command(
     from sim.synthesis.size import size_of
     from sim.synthesis.targets import TARGETS
 
+    config = config if cores is None else replace(config, chip_cores=cores)
     chip = chip_of(config.chip)
     family = target or (chip.family if chip else DEFAULT_FAMILY)
     capacity = chip.capacity if chip and chip.family == family else {}
@@ -69,9 +73,9 @@ def command(
     _line("all", _numbers(size.total))
     if capacity:
         _line(config.chip, {kind: str(number) for kind, number in capacity.items() if kind in size.total})
-        cores = f"{config.chip_cores} of them" if config.chip_cores > 1 else "of it"
+        held = f"{config.chip_cores} of them" if config.chip_cores > 1 else "of it"
         shares = {kind: size.total[kind] * config.chip_cores / capacity[kind] for kind in size.total if kind in capacity}
-        _line(cores, {kind: f"{share:.0%}" for kind, share in shares.items()})
+        _line(held, {kind: f"{share:.0%}" for kind, share in shares.items()})
         beyond = [kind for kind, share in shares.items() if share > 1]
         if beyond:
             say(f"does not fit: {', '.join(beyond)}")

@@ -8,8 +8,9 @@ import click
 
 from hw.delivery.style import MODULE, Style
 from isa.config import MachineConfig
+from isa.cores import with_cores
 from isa.estimate import beyond_chip, beyond_memory
-from tilewright.options import check_output, config_option, json_option, print_json, write_files
+from tilewright.options import check_output, config_option, cores_option, json_option, print_json, write_files
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
@@ -24,6 +25,7 @@ VERILOG_FILE, CONFIG_FILE = Style().source, "config.json"
 @click.option("--no-initial", is_flag=True, help="No values before reset, for ASICs: SystemVerilog (.sv).")
 @click.option("--split-memories", is_flag=True, help="Memories in a file of their own, to be replaced by macros.")
 @click.option("--dsp48e2", is_flag=True, help="Make the array's cascades of UltraScale's DSP48E2.")
+@cores_option("Machines of the configuration on one chip, each with its own ports to memory.")
 @json_option()
 def command(
     config: MachineConfig,
@@ -33,6 +35,7 @@ def command(
     no_initial: bool,
     split_memories: bool,
     dsp48e2: bool,
+    cores: int,
     as_json: bool,
 ) -> None:
     """Write the machine as Verilog, and what goes with it.
@@ -45,18 +48,20 @@ def command(
     Examples:
       tilewright verilog --config base -o build/
       tilewright verilog --config base --dsp48e2 -o ultrascale/
+      tilewright verilog --config zu9 --cores 2 -o two/
       tilewright verilog --config nano --top npu --aresetn --no-initial --split-memories -o asic/
     """
     from hw.delivery.files import arrange
     from sim.rtl.build import core_verilog
 
+    config = with_cores(config, cores)
     style = Style(top, active_low, not no_initial, split_memories, dsp48e2)
     check_output(output / style.source)
     for beyond in filter(None, (beyond_chip(config), beyond_memory(config))):
         say(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
-        files = {**arrange(core_verilog(config, dsp48e2=dsp48e2), config, style), CONFIG_FILE: config.to_json()}
+        files = {**arrange(core_verilog(config, dsp48e2=dsp48e2, cores=cores), config, style), CONFIG_FILE: config.to_json()}
     write_files((output / name, text.encode()) for name, text in files.items())
     if as_json:
         written, sizes = [str(output / name) for name in files], [len(text.encode()) for text in files.values()]

@@ -71,7 +71,7 @@ def test_vivado_gets_the_machine_that_is_measured(tool: str, tmp_path: Path, mon
     """Its Verilog is stood in for by that of nano, which is quicker."""
     text, asked = core_verilog(NANO), []
 
-    def stand_in(config: MachineConfig, *, dsp48e2: bool) -> str:
+    def stand_in(config: MachineConfig, *, dsp48e2: bool, cores: int) -> str:
         asked.append(dsp48e2)
         return text
 
@@ -180,6 +180,47 @@ def test_two_ports_are_two_buses_of_half_the_width(two_ports: Arranged) -> None:
         assert f"= self.{name}.ar.valid," in text
 
 
+@pytest.fixture(scope="module")
+def two_cores() -> Arranged:
+    return arranged(core_verilog(TWO_PORTS, cores=2), TWO_PORTS, LOW)
+
+
+@needs("tclsh")
+@pytest.mark.parametrize("board", [DEFAULT_BOARDS[0], BOARDS[-1]], ids=lambda board: board.name)
+def test_each_core_has_ways_of_its_own(board: Board, two_cores: Arranged, tmp_path: Path) -> None:
+    asked = calls(scripts(two_cores.top, TWO_PORTS, LOW, two_cores.sources, [board])[DESIGN_FILE], tmp_path, board.name)
+    assert connected(asked) == sorted(buses(two_cores.top))
+    text = "\n".join(asked)
+    for number in range(4):
+        assert any(f"core/m_axi{number}" in line and f"memory{number or ''}/S00_AXI" in line for line in asked)
+        assert f"ps/S_AXI_HP{number}" in text
+        assert any(name in text for name in (f"saxihp{number}_fpd_aclk", f"S_AXI_HP{number}_ACLK"))
+    assert text.count("DATA_WIDTH 32") == 4
+    assert "-range 8K" in text
+
+
+def test_registers_of_each_core_are_described(two_cores: Arranged) -> None:
+    document = etree.fromstring(component(two_cores.top, TWO_PORTS, LOW, two_cores.sources).encode())
+    valid = schema()
+    assert valid.validate(document), valid.error_log
+    blocks = document.findall(".//{*}addressBlock")
+    assert [block.findtext("{*}baseAddress") for block in blocks] == ["'h0", "'h1000"]
+    first, second = ([register.findtext("{*}name") for register in block.findall("{*}register")] for block in blocks)
+    assert first == second
+    text = litex_module(two_cores.top, TWO_PORTS, LOW, two_cores.sources)
+    ast.parse(text)
+    assert 'memory = ("axi0", "axi1", "axi2", "axi3")' in text
+    assert "register_bytes = 8192" in text
+    assert "self.axi_lite.aw.addr[:13]" in text
+
+
+def test_more_ports_than_a_processing_system_has() -> None:
+    three = arranged(core_verilog(TWO_PORTS, cores=3), TWO_PORTS, LOW)
+    message = r"board zcu102: 6 ports to memory \(cores times axi_ports\), and its processing system has 4; ask for 2 cores"
+    with pytest.raises(TilewrightError, match=message):
+        scripts(three.top, TWO_PORTS, LOW, three.sources, DEFAULT_BOARDS)
+
+
 @needs("tclsh")
 def test_another_board_is_refused(nano: Arranged, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="board zedboard: expected one of zcu102 kv260"):
@@ -240,7 +281,7 @@ def test_what_a_board_lacks_is_said() -> None:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The second machine is more than its chip can hold, and made of the first one's Verilog: that is quicker."""
     text = core_verilog(NANO)
-    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config, *, dsp48e2: text)
+    monkeypatch.setattr("sim.rtl.build.core_verilog", lambda config, *, dsp48e2, cores: text)
     assert main(["package", "--for", "vivado", "--config", "nano", "-o", str(tmp_path / "vivado")]) == 0
     printed = capsys.readouterr()
     assert "warning" not in printed.err

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import Region
-from isa.registers import ID_VALUE, Control, Register, Status
+from isa.registers import ID_VALUE, MACHINE_BYTES, Control, Register, Status
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 from sim.functional.machine import FunctionalMachine
 from sim.runtime import board
-from sim.runtime.board import REGISTER_BYTES, Board
+from sim.runtime.board import Board
 
 ADDRESS = 0x4000_1200
 CYCLES = 0x1_0000_0005
@@ -33,7 +33,7 @@ class FakeBoard:
         self.mood = "well"
         self.starts = 0
         self._machine = FunctionalMachine(config)
-        (folder / "uio0").write_bytes(bytes(REGISTER_BYTES))
+        (folder / "uio0").write_bytes(bytes(MACHINE_BYTES))
         (folder / "udmabuf0").write_bytes(bytes(range(256)) * (memory_bytes // 256))
         about = folder / "class" / "u-dma-buf" / "udmabuf0"
         about.mkdir(parents=True)

@@ -1,0 +1,124 @@
+"""Images of a batch on several machines: whichever is free takes the next one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from isa.errors import TilewrightError
+from isa.faults import MachineFault
+from isa.program import MachineStep, Program
+from sim.runtime.board_engine import BoardEngine
+from sim.runtime.chip import Chip
+from sim.runtime.engine import Measured
+from sim.runtime.image import Array
+from sim.runtime.run import Run, at, check_inputs
+
+BatchProgress = Callable[[int, int], None]
+"""Told the images done and the cycles so far."""
+
+
+class BatchError(TilewrightError):
+    """An image of a batch that could not be run."""
+
+
+@dataclass
+class Batch:
+    """Outputs of the images in their order, and what was measured."""
+
+    outputs: list[dict[str, Array]]
+    measured: list[Measured]
+    """Of each image."""
+    cores: list[int]
+    """The machine that each image ran on."""
+    cycles: int
+    """From the first start to the last end, on the clock of all machines; the host's accesses to registers are in it, parts on
+    the CPU and copies are not."""
+
+    def idle(self, core: int) -> float:
+        """The share of the time in which a machine had no program."""
+        busy = sum(one.cycles or 0 for one, ran in zip(self.measured, self.cores, strict=True) if ran == core)
+        return 1 - busy / self.cycles if self.cycles else 0.0
+
+    def per_second(self, clock_mhz: float) -> float:
+        """Images, at that clock."""
+        return len(self.outputs) * clock_mhz * 1e6 / self.cycles if self.cycles else 0.0
+
+
+class _Image:
+    """An image on its way through its program on one machine."""
+
+    def __init__(self, program: Program, engine: BoardEngine, feed: Mapping[str, Array]) -> None:
+        self.run = Run(program, engine)
+        self.outputs: dict[str, Array] = {}
+        self._engine = engine
+        self._steps = self.run.steps(feed)
+        self._step: MachineStep | None = None
+        self._go_on()
+
+    @property
+    def over(self) -> bool:
+        return self._step is None
+
+    def look(self) -> None:
+        """Go on, if the machine has ended its step."""
+        if self._step is None:
+            return
+        with at(self._step):
+            if not self._engine.ended():
+                return
+        self._engine.collect(self.run.image, self.run.measured)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """To the next machine step, which begins, or to the end."""
+        try:
+            self._step = next(self._steps)
+        except StopIteration as end:
+            self._step, self.outputs = None, end.value
+        else:
+            self._engine.begin(self.run.words(self._step), self.run.image)
+
+
+def run_batch(
+    program: Program, chip: Chip, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
+) -> Batch:
+    """All images. What stops one is raised when those on other machines have ended; no other is begun then."""
+    for feed in feeds:
+        check_inputs(program.inputs, feed)
+    waiting = deque(enumerate(feeds))
+    running: dict[int, tuple[int, _Image]] = {}
+    done: dict[int, tuple[_Image, int]] = {}
+    wrong: BatchError | None = None
+    start = chip.cycles
+    while waiting or running:
+        for core, engine in enumerate(chip.engines):
+            if waiting and core not in running:
+                number, feed = waiting.popleft()
+                running[core] = number, _Image(program, engine, feed)
+        changed = False
+        for core, (number, image) in [*running.items()]:
+            try:
+                image.look()
+            except MachineFault as fault:
+                which = f"{number} of {len(feeds)}"
+                wrong = wrong or BatchError(f"image {which}, on core {core}: {fault}; tilewright disasm shows the word")
+                waiting.clear()
+            else:
+                if not image.over:
+                    continue
+                done[number] = image, core
+            del running[core]
+            changed = True
+        if progress is not None:
+            progress(len(done), chip.cycles - start)
+        if running and not changed:
+            chip.wait()
+    if wrong:
+        raise wrong
+    images = [done[number] for number in range(len(feeds))]
+    return Batch(
+        [image.outputs for image, _ in images], [image.run.measured for image, _ in images], [core for _, core in images],
+        chip.cycles - start,
+    )  # fmt: skip

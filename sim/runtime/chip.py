@@ -1,0 +1,110 @@
+"""Machines of a simulated chip as software meets them: windows of registers, memory, one interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isa.instructions import Region
+from isa.program import Program
+from isa.registers import MACHINE_BYTES, Register
+from sim.rtl.memory import QUOTED, Dram
+from sim.rtl.told import ToldChip
+from sim.rtl.tools import SimulatorError
+from sim.runtime.board import Area
+from sim.runtime.board_engine import ALIGN, BoardEngine, Constants
+
+WAIT_CYCLES = 1 << 16
+"""Between two looks at what the user wants."""
+PATIENCE = 1e9
+"""Seconds: a simulation takes as long as it takes."""
+
+
+@dataclass(frozen=True)
+class ChipMemory:
+    """Memory of a simulated chip."""
+
+    chip: ToldChip
+    address: int
+    size: int
+
+    def put(self, address: int, data: NDArray[np.uint8]) -> None:
+        self.chip.put(address, data)
+
+    def get(self, address: int, size: int) -> NDArray[np.uint8]:
+        return self.chip.get(address, size)
+
+    def part(self, first: int, size: int) -> ChipMemory:
+        return ChipMemory(self.chip, self.address + first, size)
+
+
+@dataclass(frozen=True)
+class ChipMachine:
+    """One machine of a simulated chip."""
+
+    chip: ToldChip
+    number: int
+    dram: Area
+
+    def read(self, offset: int) -> int:
+        found = self.chip.read(MACHINE_BYTES * self.number + offset)
+        self._refused("read", offset)
+        return found
+
+    def write(self, offset: int, value: int) -> None:
+        self.chip.write(MACHINE_BYTES * self.number + offset, value)
+        self._refused("write", offset)
+
+    def arm(self) -> None:
+        self.write(Register.IRQ_PENDING, 1)
+        self.write(Register.IRQ_ENABLE, 1)
+
+    def wait(self, seconds: float) -> None:
+        self.chip.wait(WAIT_CYCLES)
+
+    def _refused(self, what: str, offset: int) -> None:
+        if self.chip.refused:
+            raise SimulatorError(f"machine {self.number} refused the {what} of its register at {offset:#x}")
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What runs a batch: an engine for each machine, and the clock that they share."""
+
+    told: ToldChip
+    engines: list[BoardEngine]
+
+    @property
+    def cycles(self) -> int:
+        return self.told.cycles
+
+    def wait(self) -> None:
+        """For the interrupt of any machine, or for a moment."""
+        self.told.wait(WAIT_CYCLES)
+
+
+@contextmanager
+def simulated_chip(
+    program: Program, cores: int, *, dram: Dram = QUOTED, check: bool = False, used: int | None = None
+) -> Iterator[Chip]:
+    """A chip of so many machines and memory for the program: CONST once, all other regions for each machine.
+
+    ``used``: so many of the machines get work, else all.
+    """
+    sizes = {region: _pages(program.region_bytes(region)) for region in Region}
+    shared = sizes.pop(Region.CONST)
+    own = sum(sizes.values()) + _pages(4 * len(program.words))
+    with ToldChip(program.config, cores, shared + cores * own, dram=dram, check=check) as told:
+        memory = ChipMemory(told, 0, told.memory_bytes)
+        constants = Constants(memory.part(0, shared), alone=False)
+        machines = [ChipMachine(told, n, memory.part(shared + n * own, own)) for n in range(cores if used is None else used)]
+        yield Chip(told, [BoardEngine(program.config, machine, PATIENCE, constants) for machine in machines])
+        told.close()
+
+
+def _pages(size: int) -> int:
+    return -(-size // ALIGN) * ALIGN

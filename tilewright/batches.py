@@ -1,0 +1,91 @@
+"""Batches of images on the machines of one chip."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from compiler.search.progress import Progress
+from isa.cores import check_count, dram_bytes
+from isa.errors import TilewrightError
+from isa.program import Program
+from sim.rtl.memory import Dram
+from sim.runtime.batch import Batch, BatchProgress, run_batch
+from sim.runtime.chip import simulated_chip
+from sim.runtime.engine import FunctionalEngine
+from sim.runtime.run import Run
+from tilewright.inputs import Array
+from tilewright.progress import share_done
+
+BATCH_ENGINES = ("functional", "rtl")
+
+
+def checked_cores(engine: str, cores: int) -> int:
+    """``cores``, if the engine has so many machines."""
+    check_count(cores)
+    if cores > 1 and engine not in BATCH_ENGINES:
+        raise TilewrightError(f"cores {cores}: engine {engine!r} has one; choose {' or '.join(BATCH_ENGINES)}")
+    return cores
+
+
+def run_on_chip(
+    program: Program, cores: int, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
+) -> Batch:
+    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives."""
+    dram = Dram(total=dram_bytes(program.config) if cores > 1 else 0)
+    with simulated_chip(program, cores, dram=dram) as chip:
+        return run_batch(program, chip, feeds, progress)
+
+
+def functional_batch(program: Program, feeds: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    """One image after the other: bits alone, which no number of machines changes."""
+    return [Run(program, FunctionalEngine(program.config))(feed) for feed in feeds]
+
+
+def split(program: Program, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
+    """Arrays whose first axes hold a batch, as the inputs of each image; each holds as many as the others."""
+    counts = {tensor.name: _count(tensor.name, tensor.shape, arrays) for tensor in program.inputs}
+    if len({*counts.values()}) > 1:
+        told = ", ".join(f"{name} of {count}" for name, count in counts.items())
+        raise TilewrightError(f"inputs of a batch: {told} images; give the same number of each")
+    number = next(iter(counts.values()), 1)
+    extra = {name: value for name, value in arrays.items() if name not in counts}
+    parts = {tensor.name: np.split(np.asarray(arrays[tensor.name]), number) for tensor in program.inputs}
+    return [{**{name: part[image] for name, part in parts.items()}, **extra} for image in range(number)]
+
+
+def joined(outputs: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Outputs of the images behind each other on their first axes; those without axes get one."""
+    return {name: np.concatenate([np.atleast_1d(one[name]) for one in outputs]) for name in outputs[0]}
+
+
+def _count(name: str, shape: Sequence[int], arrays: Mapping[str, Array]) -> int:
+    """Images in an input; 1 where the run itself will say what is wrong with it."""
+    if name not in arrays or not shape:
+        return 1
+    given = np.asarray(arrays[name])
+    if given.ndim == 0 or given.shape[0] == 0 or given.shape[0] % shape[0]:
+        first = given.shape[0] if given.ndim else "no axes"
+        raise TilewrightError(f"input {name!r}: {first} is no multiple of the {shape[0]} that an image has on the first axis")
+    return int(given.shape[0] // shape[0])
+
+
+def batch_progress(images: int, progress: Progress) -> BatchProgress:
+    """Turns what a batch tells into a line."""
+    since = time.perf_counter()
+
+    def told(done: int, cycles: int) -> None:
+        seconds = time.perf_counter() - since
+        progress(share_done("RTL simulation of the batch", done, images, seconds, f"{cycles / seconds:.0f} cycles/s"))
+
+    return told
+
+
+def lines(batch: Batch, cores: int, clock_mhz: float) -> Iterator[str]:
+    """What was measured, for people."""
+    count = len(batch.outputs)
+    yield f"{count} images in {batch.cycles} cycles: {batch.per_second(clock_mhz):.1f} images/s at {clock_mhz} MHz"
+    for core in range(cores):
+        yield f"core {core}: {batch.cores.count(core)} images, idle {batch.idle(core):.0%} of the time"
