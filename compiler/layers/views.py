@@ -85,8 +85,16 @@ class View:
     def access(self, rows: Rows, batch: int) -> Access:
         """The bytes of these rows, gaps between pixels included."""
         span = (self.width - 1) * self.step + self.channels
-        start = self.row(rows.begin, batch)
-        return Access(_SPACES[self.region], start, (len(rows) - 1) * self.row_stride + span)
+        return self.stretch(self.row(rows.begin, batch), (len(rows) - 1) * self.row_stride + span)
+
+    def stretch(self, start: int, length: int) -> Access:
+        """So many bytes of its region."""
+        return Access(_SPACES[self.region], start, length)
+
+    @property
+    def in_one_row(self) -> bool:
+        """Whether all pixels lie at equal distances."""
+        return self.height == 1 or self.row_stride == self.width * self.step
 
 
 def dense_view(region: Region, offset: int, shape: tuple[int, int, int, int], flip: bool = False) -> View:

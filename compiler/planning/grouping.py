@@ -35,9 +35,9 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     made = dict.fromkeys(op.output for op in ops)
     table = joinable(graph, config)
     joined = {
-        name: table[name] for op in ops for name in op.inputs if name in table and not made.keys().isdisjoint(table[name])
+        name: table[name] for op in ops for name in op.streamed if name in table and not made.keys().isdisjoint(table[name])
     }  # fmt: skip
-    read = [name for op in ops for source in op.inputs for name in joined.get(source, (source,))]
+    read = [name for op in ops for source in op.streamed for name in joined.get(source, (source,))]
     inputs = tuple(dict.fromkeys(name for name in read if name not in made))
     outputs = tuple(op.output for op in ops if _leaves(graph, ops, joined, op.output))
     if not outputs:
@@ -46,7 +46,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     parts = {name: [graph.tensors[part] for part in joined[name]] for name in joined}
     tensors |= {name: with_holes(config, tensors[name], parts[name]) for name in joined}
     for op in ops:
-        for name in op.inputs:
+        for name in op.streamed:
             if name in joined and not reads_joined(config, op, parts[name]):
                 raise FitError(
                     None, f"group {'+'.join(op.name for op in ops)}",
@@ -65,7 +65,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     for name in inputs:
         if any(name in parts for parts in joined.values()):
             continue
-        strides = {stride_of(config, op) for op in ops if name in op.inputs}
+        strides = {stride_of(config, op) for op in ops if name in op.streamed}
         stride = strides.pop() if len(strides) == 1 else None
         if stride is not None:
             n, h, w, c = tensors[name].shape
@@ -89,7 +89,10 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         if fold is not None:
             folds[op.inputs[0]] = fold
         layers.append(layer)
-    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, joined=joined)
+    stored = tuple(dict.fromkeys(name for op in ops for name in op.stored))
+    return Group(
+        tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, stored=stored, joined=joined
+    )
 
 
 def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:

@@ -35,6 +35,8 @@ class Group:
     """The first column of each map of which the group holds only some columns (``columns.py``)."""
     first_row: Mapping[str, int] = field(default_factory=dict)
     """The first row of each map of which the group holds only some rows (``bands.py``)."""
+    stored: tuple[str, ...] = ()
+    """Maps in DRAM of which layers make parameters; they need no room in the feature-map buffer."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each map that is put together on chip: its parts in the order of channels. Each part is made or loaded."""
 

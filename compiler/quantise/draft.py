@@ -52,7 +52,7 @@ class Draft:
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
-        kept = replace(self, forms=forms_of(self.model, self.kept | names, self.forms.rows), kept=self.kept | names)
+        kept = replace(self, forms=forms_of(self.model, self.kept | names, self.forms.extras), kept=self.kept | names)
         missing = [name for name in kept.forms.quantised() if name not in self.statistics]
         more = collected(self.model, missing, feeds) if missing else {}
         return replace(kept, statistics={**self.statistics, **more})

@@ -10,6 +10,7 @@ import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
 from compiler.frontend.constraints.rows import NORMALISATIONS
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
 
@@ -52,8 +53,8 @@ class Forms:
     clamp: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     """Union-find over tensors that share a scale."""
-    rows: bool = False
-    """Whether the machine has ROW."""
+    extras: Extras = NO_EXTRAS
+    """Of the machine."""
 
     def root(self, name: str) -> str:
         while self.groups.get(name, name) != name:
@@ -79,9 +80,9 @@ class Forms:
         return list(found)
 
 
-def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = False) -> Forms:
-    """``kept``: nodes that stay in float; ``rows``: whether the machine has ROW."""
-    forms = Forms(model, rows=rows)
+def forms_of(model: Model, kept: frozenset[str] = frozenset(), extras: Extras = NO_EXTRAS) -> Forms:
+    """``kept``: nodes that stay in float; ``extras``: of the machine."""
+    forms = Forms(model, extras=extras)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
     reached |= {
@@ -91,7 +92,8 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = Fals
     }
     origin: dict[str, str] = {}
     for node in model.nodes:
-        form = None if node.name in kept or (node.op_type in OF_ROWS and not rows) else _form(model, node, reached, origin)
+        left = node.name in kept or (node.op_type in OF_ROWS and not extras.rows)
+        form = None if left else _form(model, node, reached, origin)
         if form is None:
             continue
         forms.of[node.name] = form

@@ -51,7 +51,7 @@ class Floors:
         (layer,) = group.layers
         graph, op = sets.graph, sets.ops[number]
         moved = 0
-        for index, name in enumerate(op.inputs):
+        for index, name in enumerate(op.streamed):
             readers = [user for user in graph.consumers(name) if user in sets.number]
             passes = name not in sets.index and name not in sets.joined
             if passes and readers[0] is op and name not in op.inputs[:index]:
