@@ -11,8 +11,9 @@ from amaranth import Shape, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from isa.capabilities import built_instructions
 from isa.config import MachineConfig
-from isa.instructions import INSTRUCTIONS, Unit
+from isa.instructions import Unit
 from isa.table import Field
 
 TICKET_BITS = 4
@@ -81,7 +82,7 @@ def field_shape(field: Field, config: MachineConfig) -> Shape:
 
 def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
     """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
-    rows = [row for row in INSTRUCTIONS if row.unit is unit]
+    rows = [row for row in built_instructions(config) if row.unit is unit]
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),

@@ -72,7 +72,7 @@ class Receiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rows = unit_rows(self.unit)
+        rows = unit_rows(self.unit, self.config)
         m.submodules.collector = collector = Collector(rows)
         m.submodules.checker = checker = Checker(rows, self.config)
         m.submodules.giver = giver = TokenGiver()
@@ -135,7 +135,7 @@ class Receiver(wiring.Component):
         are there, unless it is another's turn."""
         payload = self.instruction.payload
         m.d.comb += [payload.ticket.eq(self.head_ticket), payload.opcode.eq(collector.header.opcode)]
-        longest, *others = sorted(unit_rows(self.unit), key=lambda row: -row.length)
+        longest, *others = sorted(unit_rows(self.unit, self.config), key=lambda row: -row.length)
         fields = fields_of(longest, collector.body)
         m.d.comb += [payload.op[longest.name][name].eq(value) for name, value in fields.items()]
         for row in others:
