@@ -62,7 +62,7 @@ LAYERS: dict[type[Op], Lowering] = {
     Eltwise: EltwiseLayer,
     Softmax: RowLayer,
     Normalisation: RowLayer,
-    Product: lambda config, op, sources, target, shifts: ProductLayer(config, op, sources[0], target),
+    Product: ProductLayer,
     Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
 """For each kind of operation, the function that makes its layer."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.array import ArrayLayer, Part
-from compiler.layers.layer import Block, OfMap, ParameterWords
+from compiler.layers.layer import Block, OfMap, ParameterWords, Shifts
 from compiler.layers.scales import for_lanes
 from compiler.layers.views import View
 from compiler.layers.window import MOST_SIDE
@@ -29,11 +29,15 @@ class ProductLayer(ArrayLayer):
     Each part holds whole sums: the records of a part know nothing of others.
     """
 
-    def __init__(self, config: MachineConfig, op: Product, source: Tensor, target: Tensor) -> None:
+    def __init__(
+        self, config: MachineConfig, op: Product, sources: Sequence[Tensor], target: Tensor, shifts: Shifts = ()
+    ) -> None:
+        rows, columns = shifts[0] if shifts else (0, 0)
+        window = Window((1, 1), pads=(-rows, -columns, 0, 0))
         super().__init__(
-            config, op, source, target, window=Window((1, 1)), finish=op.finish, groups=1, pad_value=op.a_zp, weight_zp=op.b_zp
+            config, op, sources[0], target, window=window, finish=op.finish, groups=1, pad_value=op.a_zp, weight_zp=op.b_zp
         )
-        self.product = op
+        self.product, self.shifts = op, shifts
         one = Requantisation(np.zeros(1, np.int32), np.array([op.mantissa], np.uint32), np.array([op.shift], np.uint8))
         fit = for_lanes(config, op, one)
         self.scale = packed(0, int(fit.mantissa[0]), int(fit.shift[0])) >> BIAS_BITS

@@ -182,6 +182,6 @@ class TileCut:
         if op.inputs[0] in self.group.sampled:
             return []
         first, _ = spans[op.output]
-        wide = [isinstance(op, Windowed) or self._extent(name) > 1 for name in op.inputs]
-        begins = [spans[name][0] for name in op.inputs]
+        wide = [isinstance(op, Windowed) or self._extent(name) > 1 for name in op.streamed]
+        begins = [spans[name][0] for name in op.streamed]
         return [op.offset(self.axis, first, begin) if own else 0 for begin, own in zip(begins, wide, strict=True)]
