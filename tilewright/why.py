@@ -65,6 +65,7 @@ SAYS: dict[str, Why] = {
         "--input-type int8 takes quantised inputs",
     ),
     "matrix": Why("its weights are more than one matrix"),
+    "no_bias": Why("something is added to its product of two activations", "quantise the product first"),
     "no_indices": Why("the places of the maxima are asked for"),
     "numbers_fit": Why("its scales, factors or epsilon are beyond ROW's numbers", "choose a larger output scale"),
     "one_or_two_sides": Why("its map has other than one or two spatial dimensions"),
@@ -72,6 +73,7 @@ SAYS: dict[str, Why] = {
     "pad_representable": Why("its padding is none of the 256 quantised values"),
     "pads_space_or_channels": Why("it pads the batch"),
     "parameters_constant": Why("its parameters are computed", _FIXED),
+    "pixels_by_channels": Why("a matrix of it lies otherwise than pixels by neighbouring channels in its map"),
     "plain_gemm": Why("it transposes its first operand, or alpha or beta is not 1", "fold the factors into its weights"),
     "quantised_after": Why("something stands between its sum and where that is quantised", "quantise its result first"),
     "quantised_input": Why("its input is float, or made on the CPU", "what makes it decides; " + _QUANTISE),
@@ -92,10 +94,11 @@ SAYS: dict[str, Why] = {
         "`tilewright ops ConvTranspose` has them",
     ),
     "two_operands": Why("it has other than two operands", "write it as several of two"),
+    "two_matrices": Why("one of its two activations has a single dimension"),
     "undilated": Why("it is dilated, and leaves padding out of its averages"),
     "weights_constant": Why(
         "no operand is a constant in int8 or uint8: it multiplies two activations, or its weights are float",
-        _QUANTISE,
+        "build_products = true in the configuration multiplies activations; " + _QUANTISE,
     ),
     "weights_fit": Why("its weights with their zero-point do not fit int8", "quantise weights symmetrically"),
     "window_fits": Why(

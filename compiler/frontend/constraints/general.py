@@ -79,7 +79,8 @@ def sides_fit(shape: Sequence[int]) -> bool:
 
 @constrains(*LINEAR)
 def weights_constant(weights: object) -> bool:
-    """The weights are constants in int8 or uint8 (directly, or through DequantizeLinear)."""
+    """The weights are constants in int8 or uint8 (directly, or through DequantizeLinear). MatMul and QLinearMatMul of two
+    activations need build_products."""
     return weights is not None
 
 

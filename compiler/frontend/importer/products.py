@@ -19,6 +19,9 @@ from compiler.frontend.model import Node
 from compiler.xgraph.ops import Finish, Requantisation
 from compiler.xgraph.products import Product
 
+HEADS = "/head"
+"""Between a node's name and the number of the matrix that a product makes."""
+
 
 @dataclass(frozen=True)
 class _Matrices:
@@ -67,7 +70,8 @@ def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
         parts = []
         for number, (one, other) in enumerate(zip(of_first, of_second, strict=True)):
             x, w = first.part(ctx, one), second.part(ctx, other)
-            label, result = (f"{node.name}/head{number}", f"{name}/head{number}") if len(of_first) > 1 else (node.name, name)
+            piece = f"{HEADS}{number}" if len(of_first) > 1 else ""
+            label, result = node.name + piece, name + piece
             tensor = ctx.tensor(result, (*ctx.map_shape(x)[:3], columns), params)
             inputs, zeros = (x.tensor, w.tensor), (a.params.zero_point, b.params.zero_point)
             op = Product(label, inputs, (tensor,), second.turned, *fixed, finish, *zeros)
