@@ -105,7 +105,7 @@ def test_powers_of_two_change_the_scale_alone(number: float, kind: str, before: 
     net = scaled(number, kind, before)
     assert forms_of(read(net), extras=Extras(True, True)).of["scale"] is form
     made = compiled(net, BOTH)
-    kinds = {type(op) for op in made.imported.graph.ops}
-    assert Product in kinds
-    assert not (form is Form.RESCALED and Eltwise in kinds)
+    ops = made.imported.graph.ops
+    assert any(isinstance(op, Product) for op in ops)
+    assert form is not Form.RESCALED or [op.name for op in ops if isinstance(op, Eltwise)] in ([], ["z_QuantizeLinear"]), ops
     assert check(made, random_inputs(made.program)).equal
