@@ -74,6 +74,24 @@ class BufferWrite(wiring.Signature):
         })
 
 
+class LaneWrite(wiring.Signature):
+    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, the byte of input lane ``i`` and
+    output lane ``o`` takes byte ``i`` of ``by_input`` if ``turned``, else byte ``o`` of ``by_output``, where ``inputs[i]`` and
+    ``outputs[o]`` are both set. ``inputs`` is 0 while ``en`` is low.
+    """
+
+    def __init__(self, depth_bits: int, ic_p: int, oc_p: int) -> None:
+        super().__init__({
+            "en": Out(1),
+            "addr": Out(depth_bits),
+            "turned": Out(1),
+            "inputs": Out(ic_p),
+            "outputs": Out(oc_p),
+            "by_input": Out(8 * ic_p),
+            "by_output": Out(8 * oc_p),
+        })
+
+
 def field_shape(field: Field, config: MachineConfig) -> Shape:
     """The bits of a field that a unit sees: of word addresses those that count."""
     bits = min(field.bits, config.fm_address_bits) if field.words else field.bits
