@@ -75,6 +75,7 @@ SAYS: dict[str, Why] = {
     "parameters_constant": Why("its parameters are computed", _FIXED),
     "pixels_by_channels": Why("a matrix of it lies otherwise than pixels by neighbouring channels in its map"),
     "plain_gemm": Why("it transposes its first operand, or alpha or beta is not 1", "fold the factors into its weights"),
+    "products_built": Why("it multiplies two activations", "set build_products = true in the configuration"),
     "quantised_after": Why("something stands between its sum and where that is quantised", "quantise its result first"),
     "quantised_input": Why("its input is float, or made on the CPU", "what makes it decides; " + _QUANTISE),
     "quantised_per_tensor": Why("its activations have a scale per channel, or one that is computed", "quantise per tensor"),
@@ -98,7 +99,7 @@ SAYS: dict[str, Why] = {
     "undilated": Why("it is dilated, and leaves padding out of its averages"),
     "weights_constant": Why(
         "no operand is a constant in int8 or uint8: it multiplies two activations, or its weights are float",
-        "build_products = true in the configuration multiplies activations; " + _QUANTISE,
+        _QUANTISE,
     ),
     "weights_fit": Why("its weights with their zero-point do not fit int8", "quantise weights symmetrically"),
     "window_fits": Why(

@@ -79,8 +79,7 @@ def sides_fit(shape: Sequence[int]) -> bool:
 
 @constrains(*LINEAR)
 def weights_constant(weights: object) -> bool:
-    """The weights are constants in int8 or uint8 (directly, or through DequantizeLinear). MatMul and QLinearMatMul of two
-    activations need build_products."""
+    """The weights are constants in int8 or uint8 (directly, or through DequantizeLinear)."""
     return weights is not None
 
 

@@ -133,7 +133,7 @@ def gemm(ctx: Context, node: Node) -> None:
 @rule("MatMul")
 def matmul(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
-    other = ctx.value(node.inputs[1]) if ctx.extras.products else None
+    other = ctx.value(node.inputs[1])
     if isinstance(other, Mapped):
         ctx.values[node.output] = product(ctx, node, x, other)
     else:
@@ -145,7 +145,7 @@ def qlinear_matmul(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
     x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
     params = ctx.params(node.inputs[6], node.inputs[7])
-    other = ctx.value(node.inputs[3]) if ctx.extras.products else None
+    other = ctx.value(node.inputs[3])
     if isinstance(other, Mapped):
         value = product(ctx, node, x, replace(other, params=ctx.params(node.inputs[4], node.inputs[5])))
     else:

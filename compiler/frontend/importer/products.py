@@ -58,6 +58,7 @@ class _Matrices:
 def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
     """The sums; heads of the result lie in channels where those of the second operand do and its pixels are inputs, else in
     rows: a softmax over what is turned then finds a row in all channels of a pixel."""
+    require(constraints.products_built, ctx.extras.products)
     require(constraints.two_matrices, len(a.shape), len(b.shape))
     first, second = _matrices(ctx, a, turned=False), _matrices(ctx, b)
     outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
