@@ -17,7 +17,7 @@ from hw.move.product_sums import ProductSums
 from hw.move.rotator import packed_layout
 from isa.config import MachineConfig
 from isa.instructions import Buffer
-from isa.latency import tree_stages
+from isa.latency import product_settle
 
 PRODUCT_LAYOUT = data.StructLayout({
     "ticket": unsigned(TICKET_BITS),
@@ -103,7 +103,7 @@ class ProductWriter(wiring.Component):
             self.ticket.eq(now.ticket),
         ]
         m.d.sync += rests.eq(step & end_pixel)
-        settle_cycles = tree_stages(config.ic_p) + 5
+        settle_cycles = product_settle(config)
         settle = Signal(range(settle_cycles + 1))
         summed = Signal()
         """All sums have become records, or will do so in SETTLE."""
