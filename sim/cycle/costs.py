@@ -21,7 +21,7 @@ from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.rows import RowCost, row_costs
 from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.several import several_steps, several_waits
-from sim.cycle.timing import Drain, drain_of, pool_drain_of
+from sim.cycle.timing import WEIGHT_STEP, Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, Way, WindowWalk
 
@@ -94,7 +94,7 @@ class MoveCost:
     """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
     edge: int = 0
-    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another. LOADW: also those of the records."""
+    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another. LOADW: those of records, too."""
     alone: bool = False
     """LOADW: it begins when the instruction before it is done, and the next one when it is done itself."""
     bursts: int = 0
@@ -238,7 +238,9 @@ def _loadw(
     vectors, chunks = -(-run // config.ic_p), -(-run // config.oc_p)
     of_pixel = max(vectors, RECORD_CYCLES) if turned else chunks
     fill = -pixels % (config.oc_p if turned else config.ic_p)
-    records = product_settle(config) + (0 if turned else chunks * config.oc_p * RECORD_CYCLES + product_settle(config))
+    records = WEIGHT_STEP + product_settle(config)
+    if not turned:
+        records += chunks * config.oc_p * RECORD_CYCLES + product_settle(config)
     return replace(load, cycles=max(load.cycles, pixels * of_pixel), edge=load.edge + fill * of_pixel + records, alone=True)
 
 

@@ -18,8 +18,8 @@ from isa.table import Instruction, Placed
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Space, beyond, footprint, touched
 from sim.random.moves import load, loadp, save
-from sim.random.program import LONGEST_ROW, random_memory
 from sim.random.products import loadw
+from sim.random.program import LONGEST_ROW, random_memory
 from sim.random.rows import rows
 from sim.random.tokens import unit_of
 from sim.random.windows import conv, pool

@@ -101,7 +101,8 @@ def cost_numbers(cost: Cost | None) -> list[int]:
         own |= {"words": cost.words, "wait_bank": cost.wait_bank, "two": two}
     elif isinstance(cost, MoveCost):
         own |= {"beats": cost.beats, "bursts": cost.bursts, "run": cost.run, "edge": cost.edge, "words": cost.words}
-        own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "alone": cost.alone, "walks": cost.walk is not None}
+        own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "alone": cost.alone}
+        own |= {"walks": cost.walk is not None}
     return _in_order(COST, own)
 
 
