@@ -188,7 +188,8 @@ class LoadUnit(wiring.Component):
         return m
 
     def _make_weights(
-        self, m: Module, head: Any, walk: WordWalk, packed: RegisterSlice, loads: Signal, offered: Signal, done: Signal, over: Value,
+        self, m: Module, head: Any, walk: WordWalk, packed: RegisterSlice, loads: Signal, offered: Signal, done: Signal,
+        over: Value,
     ) -> ProductWriter:  # fmt: skip
         """LOADW: its words go to the product writer, and it is alone in the back."""
         m.submodules.product = product = ProductWriter(self.config)
@@ -225,10 +226,11 @@ class LoadUnit(wiring.Component):
 
         load, loadp = self._as_load(m, taken), taken.op.LOADP
         transfer = runs.i.payload
+        moves = unit_rows(Unit.LOAD, self.config)
         is_load, apart, window = (Signal(name=name) for name in ("is_load", "apart", "window"))
         region = Signal(Region)
         m.d.comb += [
-            is_load.eq(taken.opcode.matches(*(row.opcode for row in unit_rows(Unit.LOAD, self.config) if row.name != "LOADP"))),
+            is_load.eq(taken.opcode.matches(*(row.opcode for row in moves if row.name != "LOADP"))),
             apart.eq(load.step > load.run),
             window.eq(load.step < load.run),
             region.eq(Mux(is_load, load.region, loadp.region)),

@@ -21,10 +21,11 @@ LANE_SUM_BITS = 21
 class ProductSums(wiring.Component):
     """The sums of ``w - w_zp`` over the inputs of each output, one channel vector per cycle; it never stalls.
 
-    ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a tree
-    of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
-    Else an output is a channel: the first vector that is counted is ``first``, and each lane has a sum of its own, which ``clear``
-    sets to 0. ``shift`` gives the next lane's sum a cycle later, from lane 0 on; lanes are counted as late as sums of a tree.
+    ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a
+    tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
+    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which ``clear`` sets
+    to 0. ``shift`` gives the next lane's sum a cycle later, from lane 0 on: not before ``tree_stages(ic_p) + 1`` cycles after
+    the last vector, for the zero-points take the way of the tree.
     """
 
     def __init__(self, config: MachineConfig) -> None:

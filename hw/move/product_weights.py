@@ -17,7 +17,7 @@ from hw.move.product_sums import ProductSums
 from hw.move.rotator import packed_layout
 from isa.config import MachineConfig
 from isa.instructions import Buffer
-from isa.latency import tree_stages
+from isa.latency import product_settle
 
 PRODUCT_LAYOUT = data.StructLayout({
     "ticket": unsigned(TICKET_BITS),
@@ -47,8 +47,8 @@ class ProductWriter(wiring.Component):
         words -> step ---> weights
                   +-> sums -> records -> params
 
-    ``turned``: a word takes a cycle; a pixel of one word takes two, for a record takes as many. Else a word takes a cycle for each
-    chunk of its run. These are all stalls of ``words``. A weight is written in the cycle after its step.
+    ``turned``: a word takes a cycle; a pixel of one word takes two, for a record takes as many. Else a word takes a cycle for
+    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written in the cycle after their step.
 
     =======  ===================================================================================================
     IDLE     until ``start``, with the ``settings``
@@ -58,8 +58,8 @@ class ProductWriter(wiring.Component):
     RECORDS  not turned: the sum of a channel in every second cycle; then SETTLE again
     =======  ===================================================================================================
 
-    ``done`` strobes with the last write of a record or later. ``outside`` is high, and nothing is written, at words that a buffer does
-    not have; it belongs to the instruction ``ticket``. ``active``: a weight is written.
+    ``done`` strobes with the last write of a record or later. ``outside`` is high, and nothing is written, at words that a
+    buffer does not have; it belongs to the instruction ``ticket``. ``active``: weights are written.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -103,14 +103,14 @@ class ProductWriter(wiring.Component):
             self.ticket.eq(now.ticket),
         ]
         m.d.sync += rests.eq(step & end_pixel)
-        settle_cycles = tree_stages(config.ic_p) + 5
+        settle_cycles = product_settle(config)
         settle = Signal(range(settle_cycles + 1))
         summed = Signal()
         """All sums have become records, or will do so in SETTLE."""
         second = Signal()
         group_ends = Signal()
         m.d.comb += group_ends.eq(lane[config.oc_p - 1])
-        with m.FSM() as state:
+        with m.FSM():
             with m.State("IDLE"), m.If(self.start):
                 m.next = "WORDS"
             with m.State("WORDS"):
