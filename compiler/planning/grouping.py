@@ -53,6 +53,13 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
                     f"operation {op.name} reads {name} channel by channel, but on configuration {config.name} its parts leave "
                     "lanes between them", "put the operation into another group",
                 )
+    stored = tuple(dict.fromkeys(name for op in ops for name in op.stored))
+    for name in made.keys() & {*stored}:
+        raise FitError(
+            None, f"group {'+'.join(op.name for op in ops)}",
+            f"parameters are made of {name}, which must lie in DRAM before the group begins, and which the group makes",
+            "put what makes it into another group",
+        )
     stacked = _dense_only(ops, tensors)
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
@@ -89,7 +96,6 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         if fold is not None:
             folds[op.inputs[0]] = fold
         layers.append(layer)
-    stored = tuple(dict.fromkeys(name for op in ops for name in op.stored))
     return Group(
         tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, stored=stored, joined=joined
     )

@@ -62,7 +62,7 @@ def product(a: Shape, b: Shape, kinds: tuple[int, int, int] = (INT8, INT8, INT8)
 
 def checked(given: onnx.ModelProto, count: int = 1, engine: str = "functional") -> None:
     """All on the machine, in so many products, and equal to onnxruntime."""
-    compiled = compile_model(given, PRODUCTS, cache=False, effort="quick")
+    compiled = compile_model(given, PRODUCTS, cache=False)
     ops = compiled.imported.graph.ops
     assert not compiled.imported.reasons
     assert sum(isinstance(op, Product) for op in ops) == count

@@ -21,7 +21,6 @@ from compiler.xgraph.products import Product
 from compiler.xgraph.reference import execute
 from compiler.xgraph.verify import verify
 from isa.config import MachineConfig, preset
-from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check, check_emitted
 
 PRODUCTS = dataclasses.replace(preset("nano"), name="nano_products", build_products=True)
@@ -112,7 +111,7 @@ def test_what_makes_the_second_operand_is_in_another_group() -> None:
     steps = steps_of(PRODUCTS, graph, "best", "cycles")
     assert len(steps) == 2
     check_emitted(PRODUCTS, graph, emit_program(PRODUCTS, graph, steps))
-    with pytest.raises(TilewrightError, match="wait for each other"):
+    with pytest.raises(FitError, match="must lie in DRAM before the group begins, and which the group makes"):
         check(PRODUCTS, graph, [graph.ops])
 
 
