@@ -131,3 +131,14 @@ def test_sums_that_no_block_holds_are_refused(turned: bool, inner: int) -> None:
     graph = b.graph(add(b, *operands(b, turned, (1, 2), inner, 4), turned))
     with pytest.raises(FitError, match="cannot be cut into parts that fit"):
         plan_group(TINY, make_group(TINY, graph, graph.ops))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", [PRODUCTS, NARROW], ids=lambda config: config.name)
+def test_on_the_verilog(config: MachineConfig) -> None:
+    b = Builder(9)
+    first, second = b.conv(b.input(2, 6, 5), 16), b.conv(b.input(2, 6, 5), 16)
+    x, w = (b.view(Slice, f"{name}/part", (name,), (1, 2, 6, 9), begin=(0, 0, 4)) for name in (first, second))
+    graph = b.graph(add(b, add(b, x, w, turned=True), w))
+    check(config, graph, rtl=True)
+    check(config, graph, [graph.ops[:1], graph.ops[1:2], graph.ops[4:]], rtl=True)
