@@ -127,7 +127,8 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     require(general.at_most_four_dimensions, x.shape)
     assert letters is not None
     if not _is_natural(ctx, x):
-        features = _cut_features(ctx, x, cuts)
+        # Products of activations read them as they lie; whatever else does is on the CPU.
+        features = _cut_features(ctx, x, cuts) if ctx.extras.products else None
         if features is not None:
             return features
         x = arranged(ctx, x, letters)
