@@ -48,6 +48,12 @@ class TokenNetwork(Network):
         table = self._rng.standard_normal((1, *x.shape[1:]), dtype=np.float32) * np.float32(0.1)
         return self._node("Add", [x], x.shape, x.moments, [self._constant("position", table)])
 
+    def behind_a_token(self, x: Value) -> Value:
+        """A learnt token before those of ``x``."""
+        n, tokens, features = x.shape
+        learnt = self._constant("token", self._rng.standard_normal((n, 1, features), dtype=np.float32))
+        return self._node("Concat", [Value(learnt, (n, 1, features)), x], (n, tokens + 1, features), x.moments, axis=1)
+
     def layer_norm(self, x: Value) -> Value:
         size = x.shape[-1]
         scale = self._rng.uniform(0.8, 1.25, size).astype(np.float32)
