@@ -11,7 +11,7 @@ from amaranth import Shape, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from isa.capabilities import built_instructions
+from isa.capabilities import unit_rows
 from isa.config import MachineConfig
 from isa.instructions import Unit
 from isa.table import Field
@@ -100,7 +100,6 @@ def field_shape(field: Field, config: MachineConfig) -> Shape:
 
 def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
     """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
-    rows = [row for row in built_instructions(config) if row.unit is unit]
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),
@@ -108,7 +107,7 @@ def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
             row.name: data.StructLayout({
                 name: field_shape(f, config) for name, f in row.fields.items()
             })
-            for row in rows
+            for row in unit_rows(unit, config)
         }),
     })
 

@@ -41,9 +41,12 @@ def built_units(config: MachineConfig) -> tuple[Unit, ...]:
 
 def built_instructions(config: MachineConfig) -> tuple[Instruction, ...]:
     """The instructions of this machine; the others are illegal."""
-    units = built_units(config)
-    rows = (row for row in INSTRUCTIONS if row.unit is None or row.unit in units)
-    return tuple(row for row in rows if config.build_products or row.name != OF_PRODUCTS)
+    return tuple(row for unit in (None, *built_units(config)) for row in unit_rows(unit, config))
+
+
+def unit_rows(unit: Unit | None, config: MachineConfig) -> tuple[Instruction, ...]:
+    """The instructions that this unit executes, or the dispatcher."""
+    return tuple(row for row in INSTRUCTIONS if row.unit is unit and (config.build_products or row.name != OF_PRODUCTS))
 
 
 def built_buffers(config: MachineConfig) -> tuple[Buffer, ...]:

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.control.checker import Checker
 from hw.control.collector import Collector, fields_of
 from hw.control.giver import TokenGiver
-from hw.control.units import TraceSignature, unit_rows
+from hw.control.units import TraceSignature
 from hw.interfaces import TICKET_BITS, unit_layout
-from isa.capabilities import built_units
+from isa.capabilities import built_units, unit_rows
 from isa.config import MachineConfig
 from isa.depths import IN_FLIGHT
 from isa.instructions import Unit

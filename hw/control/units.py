@@ -6,18 +6,10 @@ from amaranth import unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from isa.capabilities import built_instructions
-from isa.config import MachineConfig
-from isa.instructions import HEADER, Unit
-from isa.table import Instruction
+from isa.instructions import HEADER
 
 HEADER_LAYOUT = data.StructLayout({f.name or "reserved": unsigned(f.bits) for f in HEADER})
 """The first word of every instruction."""
-
-
-def unit_rows(unit: Unit, config: MachineConfig) -> tuple[Instruction, ...]:
-    """The instructions that this unit executes."""
-    return tuple(row for row in built_instructions(config) if row.unit is unit)
 
 
 class TraceSignature(wiring.Signature):

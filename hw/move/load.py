@@ -16,7 +16,6 @@ from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
 from hw.axi.slice import RegisterSlice
 from hw.buffers.fifo import RamFifo
-from hw.control.units import unit_rows
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
@@ -27,6 +26,7 @@ from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.segments import cut_context
 from hw.move.words import WordWalk, walk_layout, word_layout
+from isa.capabilities import unit_rows
 from isa.config import MachineConfig
 from isa.faults import Fault
 from isa.instructions import BY_NAME, Buffer, Region, Unit

@@ -19,7 +19,7 @@ from tests.hw.control.control_bench import changed, op
 from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
-WITH_PRODUCTS = replace(NANO, build_products=True)
+WHOLE = replace(NANO, build_rows=True, build_products=True)
 """A machine with all instructions of each unit."""
 ALL = (1 << len(Unit)) - 1
 
@@ -33,7 +33,7 @@ class ReceiverBench:
     """Feeds words when ``gap(cycle)`` is false; logs what the receiver does in each cycle."""
 
     def __init__(self, unit: Unit, words: list[int], gap: Any = lambda cycle: False) -> None:
-        self.dut = Receiver(unit, WITH_PRODUCTS)
+        self.dut = Receiver(unit, WHOLE)
         self.words = words
         self.gap = gap
         self.cycle = 0

@@ -8,7 +8,7 @@ import pytest
 
 from hw.control.checker import Checker
 from hw.control.collector import Collector, fields_of
-from hw.control.units import unit_rows
+from isa.capabilities import unit_rows
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.instructions import Unit
