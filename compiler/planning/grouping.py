@@ -64,9 +64,10 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
     row_pixels = _row_pixels(config, ops, tensors)
+    lacking = -tensors[ops[0].output].width % row_pixels if row_pixels else 0
     if row_pixels:
         tensors = {
-            name: replace(t, shape=(t.batch, t.width // row_pixels, row_pixels, t.channels)) for name, t in tensors.items()
+            name: replace(t, shape=(t.batch, -(-t.width // row_pixels), row_pixels, t.channels)) for name, t in tensors.items()
         }
     sampled: dict[str, tuple[int, int]] = {}
     for name in inputs:
@@ -97,7 +98,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
             folds[op.inputs[0]] = fold
         layers.append(layer)
     return Group(
-        tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, stored=stored, joined=joined
+        tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, lacking, stored=stored, joined=joined
     )
 
 
@@ -131,7 +132,8 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
     """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
 
-    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
+    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps;
+    if none do, as many as leave the last row as full as can be.
     """
     pixels = {(t.height, t.width) for t in tensors.values()}
     height, width = pixels.pop()
@@ -139,8 +141,7 @@ def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, 
         return 0
     words = sum(-(-t.channels // config.ic_p) for t in tensors.values())
     most = max(SHORT_ROW, min(LONG_ROW, config.fm_words // (8 * words)))
-    fitting = max(n for n in range(1, most + 1) if width % n == 0)
-    return fitting if fitting >= SHORT_ROW else 0
+    return min(range(SHORT_ROW, most + 1), key=lambda n: (-width % n, -n))
 
 
 def one_each(graph: XGraph) -> list[tuple[Op, ...]]:

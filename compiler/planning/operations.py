@@ -29,6 +29,8 @@ class Group:
     """The images of the batch are the rows of one image."""
     row_pixels: int = 0
     """If not 0, the maps have one row each, and it is cut into rows of this many pixels."""
+    lacking: int = 0
+    """Pixels that the last of these rows has less than the others: they are computed, and never loaded or saved."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """The first channel of each map of which the group holds only some channels (``cut.py``)."""
     first_column: Mapping[str, int] = field(default_factory=dict)

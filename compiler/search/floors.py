@@ -57,7 +57,7 @@ class Floors:
             if passes and readers[0] is op and name not in op.inputs[:index]:
                 tensor = group.tensors[name]
                 rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
-                moved += rows * tensor.row_bytes * tensor.batch
+                moved += min(rows * tensor.row_bytes * tensor.batch, graph.tensors[name].bytes)
         if sets.stored[number]:
             moved += graph.tensors[op.output].bytes
         return moved

@@ -110,6 +110,6 @@ class Least:
                 tensor = group.tensors[name]
                 rows = min(tensor.height, int(layer.input_end(index, height)[0]))
                 size = rows * tensor.width * self.sets.graph.tensors[name].pixel_bytes * tensor.batch
-                own.append((name, size, tuple(self.sets.joined.get(name, ()))))
+                own.append((name, min(size, self.sets.graph.tensors[name].bytes), tuple(self.sets.joined.get(name, ()))))
             found.append(own)
         return found
