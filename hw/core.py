@@ -161,6 +161,9 @@ class Core(wiring.Component):
                     m.submodules[f"{MEMORIES[buffer]}{number or ''}"] = memory
                     for name in write.signature.members:
                         m.d.comb += getattr(memory.write, name).eq(getattr(write, name))
+                    if buffer is Buffer.WEIGHT and self.config.build_products:
+                        for name in load.weight_lanes.signature.members:
+                            m.d.comb += getattr(memory.lanes, name).eq(getattr(load.weight_lanes, name))
                     connect(m, reader, memory.read)
         if Unit.ROW in parts:
             for name in load.exponentials.signature.members:

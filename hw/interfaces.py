@@ -11,8 +11,9 @@ from amaranth import Shape, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from isa.capabilities import unit_rows
 from isa.config import MachineConfig
-from isa.instructions import INSTRUCTIONS, Unit
+from isa.instructions import Unit
 from isa.table import Field
 
 TICKET_BITS = 4
@@ -73,6 +74,24 @@ class BufferWrite(wiring.Signature):
         })
 
 
+class LaneWrite(wiring.Signature):
+    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, the byte of input lane ``i`` and
+    output lane ``o`` takes byte ``i`` of ``by_input`` if ``turned``, else byte ``o`` of ``by_output``, where ``inputs[i]`` and
+    ``outputs[o]`` are both set. ``inputs`` is 0 while ``en`` is low.
+    """
+
+    def __init__(self, depth_bits: int, ic_p: int, oc_p: int) -> None:
+        super().__init__({
+            "en": Out(1),
+            "addr": Out(depth_bits),
+            "turned": Out(1),
+            "inputs": Out(ic_p),
+            "outputs": Out(oc_p),
+            "by_input": Out(8 * ic_p),
+            "by_output": Out(8 * oc_p),
+        })
+
+
 def field_shape(field: Field, config: MachineConfig) -> Shape:
     """The bits of a field that a unit sees: of word addresses those that count."""
     bits = min(field.bits, config.fm_address_bits) if field.words else field.bits
@@ -81,7 +100,6 @@ def field_shape(field: Field, config: MachineConfig) -> Shape:
 
 def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
     """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
-    rows = [row for row in INSTRUCTIONS if row.unit is unit]
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),
@@ -89,7 +107,7 @@ def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
             row.name: data.StructLayout({
                 name: field_shape(f, config) for name, f in row.fields.items()
             })
-            for row in rows
+            for row in unit_rows(unit, config)
         }),
     })
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.instructions import OF_ROWS, Buffer, Unit
+from isa.instructions import INSTRUCTIONS, OF_PRODUCTS, OF_ROWS, Buffer, Unit
 from isa.registers import Register
+from isa.table import Instruction
 
 
 class CapabilityError(TilewrightError):
@@ -38,6 +39,16 @@ def built_units(config: MachineConfig) -> tuple[Unit, ...]:
     return tuple(unit for unit in Unit if not left_out.get(unit, False))
 
 
+def built_instructions(config: MachineConfig) -> tuple[Instruction, ...]:
+    """The instructions of this machine; the others are illegal."""
+    return tuple(row for unit in (None, *built_units(config)) for row in unit_rows(unit, config))
+
+
+def unit_rows(unit: Unit | None, config: MachineConfig) -> tuple[Instruction, ...]:
+    """The instructions that this unit executes, or the dispatcher."""
+    return tuple(row for row in INSTRUCTIONS if row.unit is unit and (config.build_products or row.name != OF_PRODUCTS))
+
+
 def built_buffers(config: MachineConfig) -> tuple[Buffer, ...]:
     """What LOADP can fill on this machine."""
     return tuple(buffer for buffer in Buffer if config.build_rows or buffer not in OF_ROWS)
@@ -51,6 +62,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("axi_bytes", 1, 0, 8, "bytes of an AXI beat", lambda c: c.axi_bytes),
     Capability("axi_addr_bits", 1, 8, 8, "bits of a DRAM address", lambda c: c.axi_addr_bits),
     Capability("tables", 1, 16, 8, "activation tables", lambda c: c.tables),
+    Capability("build_products", 1, 24, 1, "whether LOADW is built", lambda c: int(c.build_products)),
     Capability("fm_words", 2, 0, 32, "feature-map words", lambda c: c.fm_words),
     Capability("weight_depth", 3, 0, 32, "weight words (`ic_p x oc_p` bytes)", lambda c: c.weight_depth),
     Capability("param_depth", 4, 0, 32, "CONV parameter words (`oc_p` records)", lambda c: c.param_depth),

@@ -17,7 +17,8 @@ MAX_ROW = 4096
 
 def check_lanes(config: MachineConfig) -> None:
     """All that follows."""
-    for check in (check_finish, check_misc, check_rows, check_packing, check_array_clock, check_banks, check_ports):
+    lanes = (check_finish, check_misc, check_rows, check_products, check_packing, check_array_clock)
+    for check in (*lanes, check_banks, check_ports):
         check(config)
 
 
@@ -79,6 +80,16 @@ def check_rows(config: MachineConfig) -> None:
         raise ConfigError(
             f"configuration field row_words: {config.row_words} words of {config.ic_p} elements (ic_p) are more than the "
             f"{MAX_ROW} that a row may have; choose at most {MAX_ROW // config.ic_p}"
+        )
+
+
+def check_products(config: MachineConfig) -> None:
+    """LOADW cuts a channel vector into whole chunks."""
+    if config.build_products and config.ic_p % config.oc_p:
+        raise ConfigError(
+            f"configuration field build_products: needs an oc_p that divides ic_p = {config.ic_p}, so that a channel vector is "
+            f"made of whole chunks of outputs, and {config.oc_p} does not; make build_products false, or oc_p "
+            f"{_one_of(divisors(config.ic_p))}"
         )
 
 

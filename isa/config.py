@@ -24,6 +24,7 @@ from isa.ways import Ways
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
 REQUANT = ("float32", "shift")
+SWITCHES = ("build_pool", "build_misc", "build_rows", "build_products", "dsp_packing", "shared_finish", "dsp_adders")
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
@@ -112,6 +113,8 @@ class MachineConfig:
     """Elements that ROW computes in a cycle: a divisor of ``ic_p``."""
     row_words: int = 64
     """Words (``ic_p`` elements) of the longest row of ROW, which has 4096 elements at most; NORM holds twice as many."""
+    build_products: bool = False
+    """Whether LOADW is built, which makes weights of maps; it is illegal otherwise. Needs an ``oc_p`` that divides ``ic_p``."""
     dsp_packing: bool = True
     """Two products per multiplier, summed along cascades of multipliers; needs an even ``px_p`` or ``oc_p``. Changes no
     result."""
@@ -151,7 +154,7 @@ class MachineConfig:
     def __post_init__(self) -> None:
         for field, bound in BOUNDS.items():
             bound.check(field, getattr(self, field))
-        for switch in ("build_pool", "build_misc", "build_rows", "dsp_packing", "shared_finish", "dsp_adders"):
+        for switch in SWITCHES:
             if not isinstance(getattr(self, switch), bool):
                 raise ConfigError(f"configuration field {switch}: {getattr(self, switch)!r} is not true or false")
         for field in RAM_FIELDS:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isa.capabilities import built_units
+from isa.capabilities import built_instructions, built_units
 from isa.codec import Op, broken_rule, decode, tokens_of
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
@@ -16,12 +16,14 @@ from isa.instructions import BY_OPCODE, HEADER, Unit
 def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
     """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
     words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
-    built = built_units(config)
+    built, known = built_units(config), {row.opcode for row in built_instructions(config)}
     pc = 0
     while True:
         row = BY_OPCODE.get(words[pc] & ((1 << HEADER[0].bits) - 1)) if pc < len(words) else None
         if row is not None and isinstance(row.unit, Unit) and row.unit not in built:
             raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine has no {row.unit.name} unit")
+        if row is not None and row.opcode not in known:
+            raise MachineFault(Fault.ILLEGAL_OPCODE, pc, f"{row.name}: this machine is built without build_products")
         if row is not None and (absent := tokens_of(words[pc]) - set(built)):
             names = ", ".join(unit.name for unit in sorted(absent))
             detail = f"{row.name}: tokens of {names}, which this machine does not have"

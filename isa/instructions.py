@@ -41,6 +41,10 @@ OF_ROWS = (Buffer.EXP, Buffer.NORM)
 """The buffers that ROW alone reads."""
 
 
+OF_PRODUCTS = "LOADW"
+"""The instruction that machines without ``build_products`` lack."""
+
+
 class Region(enum.IntEnum):
     """DRAM regions: an offset in an instruction counts from the base register of its region."""
 
@@ -106,6 +110,15 @@ def _fm(name: str, doc: str) -> Field:
 
 
 _DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
+
+_PIXEL_RULES = (
+    # One number is less than another, and not that: at most as great would cost hardware whether they are equal.
+    Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: ((f.step > f.run) == 0) | (f.lead == 0)),
+    Rule(
+        "step < run (overlapping windows) needs run <= window_bytes of the configuration",
+        lambda f, c: ((f.step < f.run) == 0) | (f.run <= c.window_bytes),
+    ),
+)
 
 _WINDOW: tuple[tuple[Field, ...], ...] = (
     (
@@ -201,14 +214,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (_fm("d_ys", "words from row to row on chip"), reserved(12)),
             (_fm("d_cs", "words from one channel vector to the next"), reserved(12)),
         ),
-        (
-            # One number is less than another, and not that: at most as great would cost hardware whether they are equal.
-            Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: ((f.step > f.run) == 0) | (f.lead == 0)),
-            Rule(
-                "step < run (overlapping windows) needs run <= window_bytes of the configuration",
-                lambda f, c: ((f.step < f.run) == 0) | (f.run <= c.window_bytes),
-            ),
-        ),
+        _PIXEL_RULES,
     ),
     Instruction(
         "LOADP", 4, Unit.LOAD,
@@ -372,6 +378,38 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             Rule("words <= row_words of the configuration", lambda f, c: f.words <= c.row_words),
             Rule("1 <= last_lanes <= ic_p", lambda f, c: (f.last_lanes != 0) & (f.last_lanes <= c.ic_p)),
             Rule("K is 0 in SOFTMAX alone", lambda f, c: (f.mode == RowMode.SOFTMAX.value) | (f.k_lo + f.k_hi != 0)),
+        ),
+    ),
+    Instruction(
+        "LOADW", 10, Unit.LOAD,
+        "Pixels of a map from DRAM as weights of CONV, with the records that belong to them: products of two activations.",
+        (
+            _DRAM,
+            (
+                Field("pixels", 12, "pixels", nonzero=True),
+                Field("fill", 8, "byte for padding and for lanes without a channel", signed=True),
+                Field("w_zp", 8, "zero-point of the weights", signed=True),
+                Field("region", 2, "DRAM region", enum=Region),
+                Field("flip", 1, "toggle the top bit of every byte from DRAM (uint8 <-> int8)"),
+                Field("turned", 1, "0: pixels are inputs and channels are outputs; 1: the other way round"),
+            ),
+            (
+                Field("step", 16, "bytes from pixel to pixel"),
+                Field("run", 16, "bytes of a pixel", nonzero=True),
+            ),
+            (Field("valid", 28, "bytes that come from DRAM; fill follows"), reserved(4)),
+            (
+                Field("lead", 16, "bytes of fill before the first byte"),
+                Field("x_zp", 8, "zero-point of the inputs that CONV multiplies", signed=True),
+                reserved(8),
+            ),
+            (Field("w_addr", 16, "first weight word"), Field("p_addr", 16, "first parameter word: one for each chunk")),
+            (Field("w_step", 16, "words from the weights of one chunk to those of the next (not if turned)"), reserved(16)),
+            (Field("scale", 32, "bits 32 to 63 of every record: mantissa, nibbles, doubled"),),
+        ),
+        (
+            *_PIXEL_RULES,
+            Rule("run <= ic_p unless turned: one channel vector at a time", lambda f, c: (f.turned == 1) | (f.run <= c.ic_p)),
         ),
     ),
 )  # fmt: skip

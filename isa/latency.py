@@ -20,6 +20,10 @@ MISC_FINISH = 4
 """Register stages from that whole number to its byte: sum, lower bound, upper bound, table."""
 _REQUANTISE = 8
 """Register stages of a requantiser whose multipliers run on the machine's clock."""
+RECORD_CYCLES = 2
+"""Of LOADW, from one record to the next (``hw/move/product_records.py``)."""
+_PRODUCT_SETTLE = 5
+"""From the last step of LOADW's weights, or of its sums, to its last record, besides the tree of adders."""
 SHIFT = 6
 """Register stages of a requantiser whose scales are powers of two."""
 ACTIVATE = 3
@@ -113,6 +117,11 @@ def tree_stages(terms: int) -> int:
         terms = -(-terms // TREE_RADIX)
         stages += 1
     return stages
+
+
+def product_settle(config: MachineConfig) -> int:
+    """Cycles from the last step of LOADW to the end of its last record."""
+    return _PRODUCT_SETTLE + tree_stages(config.ic_p)
 
 
 def conv_drain(config: MachineConfig) -> int:

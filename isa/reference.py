@@ -90,9 +90,12 @@ def _fields(word: int, fields: tuple[Field, ...]) -> Iterator[tuple[str, ...]]:
     lsb = 0
     for field in fields:
         if field.name:
-            bits = f"{lsb}-{lsb + field.bits - 1}" if field.bits > 1 else str(lsb)
-            yield str(word), bits, f"`{field.name}`", _meaning(field)
+            yield str(word), _bits(lsb, field.bits), f"`{field.name}`", _meaning(field)
         lsb += field.bits
+
+
+def _bits(lsb: int, bits: int) -> str:
+    return f"{lsb}-{lsb + bits - 1}" if bits > 1 else str(lsb)
 
 
 def _meaning(field: Field) -> str:
@@ -145,7 +148,7 @@ def _registers() -> Iterator[str]:
     yield ""
     yield from _table(
         ("offset", "bits", "capability", "meaning"),
-        ((f"{c.offset:#05x}", f"{c.lsb}-{c.lsb + c.bits - 1}", f"`{c.name}`", c.doc) for c in CAPABILITIES),
+        ((f"{c.offset:#05x}", _bits(c.lsb, c.bits), f"`{c.name}`", c.doc) for c in CAPABILITIES),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ISA_VERSION = 5
+ISA_VERSION = 6
 """Counts changes of the instruction set, and of the records that programs bring along. It is part of every configuration's
 hash: a program of another version is refused."""
 HARDWARE_VERSION = 3

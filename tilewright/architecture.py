@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 
 from compiler.driver import check_choices
+from compiler.frontend.extras import Extras
 from compiler.papers.optimus.architectures import OnArchitecture, architecture_named
 from compiler.planning.objective import DRAM
 from compiler.programs.fitting import fitted
@@ -69,7 +70,7 @@ def groups_on(
     machine = load_config(config) if isinstance(config, str) else config
     told = progress or unheard
     told("import")
-    imported = imported_as(model, progress=progress, **how, rows=machine.build_rows)
+    imported = imported_as(model, progress=progress, **how, extras=Extras.of(machine))
     told("search")
     by = OnArchitecture(machine, fitted(imported, machine, DRAM)[0].graph, effort=effort, told=told, architecture=name)
     found = STRATEGIES[strategy](by.graph, by, DRAM)

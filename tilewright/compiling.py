@@ -10,6 +10,7 @@ import onnx
 
 from compiler.driver import Compiled, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.idle import warn_of_empty
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
@@ -89,7 +90,7 @@ def compile_model(
     imported = imported_as(
         model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
         method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
-        weights=weights, edges=edges, rows=machine.build_rows,
+        weights=weights, edges=edges, extras=Extras.of(machine),
     )  # fmt: skip
     database = open_database(machine) if cache else None
     compiled = compile_graph(
@@ -106,18 +107,18 @@ def imported_as(
     nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
     calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
     keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
-    top1: float | None = None, weights: str = "8", edges: Edges = PLAIN, rows: bool = False,
+    top1: float | None = None, weights: str = "8", edges: Edges = PLAIN, extras: Extras = NO_EXTRAS,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work.
 
-    ``rows``: whether the machine has ROW.
+    ``extras``: of the machine.
     """
     choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1, weights)
     choices.check()
     edges.check()
     return import_model(
         source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration,
-        choices=choices, edges=edges, rows=rows,
+        choices=choices, edges=edges, extras=extras,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx
 
+from compiler.frontend.extras import Extras
 from compiler.papers.as_written import build_table, kept_tables, modelled_like
 from compiler.papers.modelled import optimus_model
 from compiler.papers.optimus.online_table import most_operations
@@ -46,7 +47,7 @@ def online_table(
     """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.compiling.imported_as``."""
     told = progress or (lambda doing: None)
     told("import")
-    imported = imported_as(model, progress=progress, **how, rows=config.build_rows)
+    imported = imported_as(model, progress=progress, **how, extras=Extras.of(config))
     database = open_database(config)
     graph = fitted(imported, config, database=database)[0].graph
     told("look-up table")

@@ -39,7 +39,8 @@ def blockable(graph: XGraph, steps: Sequence[Plan | Cpu], channels: int) -> list
     roots = [home.root for home in homes.values()]
     on_cpu = {name for step in steps if isinstance(step, Cpu) for name in (*step.inputs, *step.outputs)}
     folded = {name for step in steps if isinstance(step, Plan) for name in step.group.folds}
-    barred = {*graph.inputs, *graph.outputs, *on_cpu, *folded}
+    stored = {name for step in steps if isinstance(step, Plan) for name in step.group.stored}
+    barred = {*graph.inputs, *graph.outputs, *on_cpu, *folded, *stored}
     plans = [step for step in steps if isinstance(step, Plan)]
     touched = dict.fromkeys(name for plan in plans for name in (*plan.group.inputs, *plan.group.outputs))
     return [

@@ -87,7 +87,7 @@ class PassEmitter:
             if stays and number < len(kept):
                 where = kept[number]
             else:
-                where, loads = self.parameters.load(block, pinned=stays)
+                where, loads = self.parameters.load(block, stays, *[self.homes.stored[name] for name in layer.op.stored])
                 self._add(loads, name, step)
                 if stays:
                     kept.append(where)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.layer import Block
+from compiler.layers.views import View
 from compiler.memory.lifetimes import ALIGN
 from compiler.tuned import LEAST_LOAD_BYTES as LEAST_BYTES
 from compiler.tuned import LOAD_PIECES as PIECES
@@ -137,22 +138,29 @@ class Parameters:
         self.rings = {b: Ring(config.buffer_depth(b.name)) for b in SPACE_OF}
         self._offsets: dict[Block, dict[Buffer, int]] = {}
 
-    def load(self, block: Block, pinned: bool) -> tuple[dict[Buffer, int], list[Pending]]:
-        """Where the block's words go, and the instructions that bring them."""
+    def load(self, block: Block, pinned: bool, view: View | None = None) -> tuple[dict[Buffer, int], list[Pending]]:
+        """Where the block's words go, and the instructions that bring them; ``view``: of the map of which they are made."""
+        if block.of_map is not None:
+            assert view is not None
+            at = {buffer: self._room(buffer, words, pinned) for buffer, words in block.sizes.items()}
+            return at, [*block.of_map.loads(at, view)]
         if block not in self._offsets:
             self._offsets[block] = self.const.place_block(block)
-        at: dict[Buffer, int] = {}
+        at = {}
         pending = []
         for buffer, offset in self._offsets[block].items():
-            ring, words = self.rings[buffer], block.sizes[buffer]
-            at[buffer] = ring.pin(words) if pinned else ring.take(words)
+            words = block.sizes[buffer]
+            at[buffer] = self._room(buffer, words, pinned)
             size = block.pitch(self.config, buffer)
-            most = max(-(-ring.depth // PIECES), LEAST_BYTES // size)
+            most = max(-(-self.rings[buffer].depth // PIECES), LEAST_BYTES // size)
             for first in range(0, words, most):
                 count = min(most, words - first)
                 int4 = block.int4 and buffer is Buffer.WEIGHT
                 pending.append(self._load(buffer, offset + first * size, count, at[buffer] + first, int4))
         return at, pending
+
+    def _room(self, buffer: Buffer, words: int, pinned: bool) -> int:
+        return self.rings[buffer].pin(words) if pinned else self.rings[buffer].take(words)
 
     def load_table(self, table: NDArray[np.int8]) -> tuple[int, Pending]:
         slot = self.rings[Buffer.TABLE].take(1)

@@ -195,4 +195,7 @@ def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed
 
 
 def _homes(graph: XGraph, plan: Plan, views: Mapping[str, View]) -> Homes:
-    return Homes({t: views[t] for t in plan.group.inputs}, {t: (views[t],) for t in plan.group.outputs})
+    group = plan.group
+    return Homes(
+        {t: views[t] for t in group.inputs}, {t: (views[t],) for t in group.outputs}, {t: views[t] for t in group.stored}
+    )

@@ -17,7 +17,7 @@ def touched(step: Plan | Cpu) -> Step:
     """Which maps a step reads and leaves in DRAM."""
     if isinstance(step, Cpu):
         return Step(step.inputs, step.outputs, True, step.onnx_inputs, step.onnx_outputs)
-    return Step(step.group.inputs, step.group.outputs)
+    return Step((*step.group.inputs, *step.group.stored), step.group.outputs)
 
 
 def memory_tasks(graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> Tasks:

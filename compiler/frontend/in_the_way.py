@@ -14,6 +14,7 @@ from compiler.frontend.constraints.base import refusal
 from compiler.frontend.model import Model, Node
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Conv
+from compiler.xgraph.products import Product
 
 IN_THE_WAY = "it would make a map that a larger layer cannot read"
 MOST_TRIED, MOST_NODES = 4, 12
@@ -24,7 +25,13 @@ _MOVES = {"DequantizeLinear", "Flatten", "Identity", "QuantizeLinear", "Reshape"
 
 def products(graph: XGraph) -> int:
     """Of all layers on the machine."""
-    return sum(op.weights.size * math.prod(graph.tensors[op.output].shape[:3]) for op in graph.ops if isinstance(op, Conv))
+    found = 0
+    for op in graph.ops:
+        if isinstance(op, Conv):
+            found += op.weights.size * math.prod(graph.tensors[op.output].shape[:3])
+        elif isinstance(op, Product):
+            found += graph.tensors[op.inputs[0]].channels * math.prod(graph.tensors[op.output].shape)
+    return found
 
 
 def in_the_way(model: Model, reasons: Mapping[str, str]) -> list[list[str]]:

@@ -16,6 +16,7 @@ from compiler.frontend.defined import with_definitions
 from compiler.frontend.dynamic import as_float
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.heads import with_parts_sliced_first
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.rows import Defined
@@ -84,8 +85,8 @@ class ImportedModel:
     """Nodes that were kept off the machine for its configuration's sake, and why."""
     defined: tuple[Defined, ...] = ()
     """In the places of which nodes of ``model`` the oracle has integer definitions."""
-    rows: bool = False
-    """Whether it is for a machine with ROW."""
+    extras: Extras = NO_EXTRAS
+    """Of the machine that it is for."""
 
 
 def import_model(
@@ -99,20 +100,20 @@ def import_model(
     nodes: int | None = None,
     progress: Progress | None = None,
     watch: Watch | None = None,
-    rows: bool = False,
+    extras: Extras = NO_EXTRAS,
 ) -> ImportedModel:
     """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes;
     ``nodes``: the most that the model may have (``compiler/frontend/structure.py``).
 
     ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
-    and after each pass. ``rows``: whether the machine has ROW; that is all that an import knows of it.
+    and after each pass. ``extras``: of the machine; that is all that an import knows of it.
     """
     # A pipe can be read once only; what lies in a file need not be held, for it can be loaded again.
     if not isinstance(source, bytes) and not (isinstance(source, str | Path) and Path(source).is_file()):
         source = load(source, shapes)
     with invalid_models_told(source):
         model = read(source, batch=batch, shapes=shapes, nodes=nodes, samples=_samples(calibration))
-        return _import(model, calibration, choices, edges, progress or (lambda _: None), watch, rows)
+        return _import(model, calibration, choices, edges, progress or (lambda _: None), watch, extras)
 
 
 def _samples(calibration: CalibrationData) -> dict[str, tuple[int, ...]]:
@@ -123,7 +124,7 @@ def _samples(calibration: CalibrationData) -> dict[str, tuple[int, ...]]:
 
 def _import(
     model: Model, calibration: CalibrationData, choices: Choices, edges: Edges, report: Progress, watch: Watch | None,
-    rows: bool,
+    extras: Extras,
 ) -> ImportedModel:  # fmt: skip
     report(f"read {len(model.nodes)} nodes")
     statistics: Mapping[str, Statistics] = {}
@@ -136,7 +137,7 @@ def _import(
         model = _recent(prepared(model, edges, float_inputs(model)))
         model = with_long_kernels_in_rows(with_parts_sliced_first(model))
         model = with_fewer_transposes(model)
-        done = quantise(model, calibration, choices, report, edges.forms(model), rows)
+        done = quantise(model, calibration, choices, report, edges.forms(model), extras)
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
         model = typed(quantised_model, edges)
@@ -148,13 +149,13 @@ def _import(
             raise ModelError(f"model {model.name}: is quantised, mean and scale ask for a float model; leave them out")
         kept = choices.kept(model)
         told |= dict.fromkeys(kept, AS_ASKED)
-        rest = _with_rest(model, told, calibration, choices, report, rows) if choices.rest else None
+        rest = _with_rest(model, told, calibration, choices, report, extras) if choices.rest else None
         if rest is not None:
             float_model, quantised_model, statistics = rest.float_model, rest.model, rest.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
     found = replace(
-        _imported(model, told, rows, watch), statistics=statistics, float_model=float_model,
+        _imported(model, told, extras, watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,
     )  # fmt: skip
     if has_inner_graphs(model.nodes) and not all(survives(part) for part in _for_the_host(found)):
@@ -184,19 +185,19 @@ def _warn_of_idle(asked: Sequence[str]) -> None:
 
 
 def _with_rest(
-    model: Model, told: Mapping[str, str], calibration: CalibrationData, choices: Choices, report: Progress, rows: bool
+    model: Model, told: Mapping[str, str], calibration: CalibrationData, choices: Choices, report: Progress, extras: Extras
 ) -> Quantised | None:
     """As much of the float rest in 8 bits as makes no more segments of the machine: all of it, its layers alone, or nothing.
 
     What is kept on the CPU as asked makes segments of its own: then all of the rest.
     """
     typed_model = with_types(model)
-    alone = _imported(typed_model, told, rows)
+    alone = _imported(typed_model, told, extras)
     most = max(segments(alone.graph), 1)
     rest = [node for node in typed_model.nodes if node.name in alone.reasons and node.name not in told]
     for nodes in (rest, [node for node in rest if node.op_type in HEAVY]):
-        done = with_rest_quantised(typed_model, {node.name for node in nodes}, calibration, choices, report, rows)
-        if told or segments(_imported(done.model, told, rows).graph) <= most:
+        done = with_rest_quantised(typed_model, {node.name for node in nodes}, calibration, choices, report, extras)
+        if told or segments(_imported(done.model, told, extras).graph) <= most:
             return done
     report(f"left the rest in float: quantised, it would make more than {most} segments")
     return None
@@ -225,15 +226,17 @@ def _unfollowed(found: ImportedModel, follow: str) -> list[str]:
 def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
     """The same with more nodes on the CPU: why, by name."""
     assert found.model is not None
-    again = _imported(found.model, {**found.refused, **refused}, found.rows)
+    again = _imported(found.model, {**found.refused, **refused}, found.extras)
     return replace(
         again, statistics=found.statistics, float_model=found.float_model, quantised_model=found.quantised_model
     )
 
 
-def _imported(model: Model, refused: Mapping[str, str], rows: bool = False, watch: Watch | None = None) -> ImportedModel:
+def _imported(
+    model: Model, refused: Mapping[str, str], extras: Extras = NO_EXTRAS, watch: Watch | None = None
+) -> ImportedModel:
     model = with_captures_spelt_out(model)
-    ctx = interpreted(model, refused, rows)
+    ctx = interpreted(model, refused, extras)
     graph, inputs, outputs = partitioned(ctx)
     graph = optimised(graph, watch)
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
@@ -244,7 +247,7 @@ def _imported(model: Model, refused: Mapping[str, str], rows: bool = False, watc
     defined = tuple(each for name, each in ctx.defined.items() if name in machine)
     return ImportedModel(
         graph, to_proto(with_definitions(model, defined)), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact,
-        doubtful=doubtful, model=model, origins=ctx.origins, refused=refused, defined=defined, rows=rows,
+        doubtful=doubtful, model=model, origins=ctx.origins, refused=refused, defined=defined, extras=extras,
     )  # fmt: skip
 
 

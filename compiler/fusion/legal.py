@@ -1,8 +1,8 @@
 """Which operations may form a group, as bit masks.
 
 A mask stands for a set of machine operations in topological order. A group is legal if three things hold. It is connected. It
-is *convex*: no path leaves it and comes back, so it can run in one go. And it joins nothing across a view or a CPU part, except
-concats whose parts can lie side by side on chip.
+is *convex*: no path leaves it and comes back, so it can run in one go. And it joins nothing across a view, a CPU part or
+parameters that are made of a map, except concats whose parts can lie side by side on chip.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OpSets:
         """Operations that read the result as it is."""
         users = [0] * len(self.ops)
         for number, op in enumerate(self.ops):
-            for name in op.inputs:
+            for name in op.streamed:
                 if name in self.index:
                     users[self.index[name]] |= 1 << number
         return users
@@ -65,7 +65,7 @@ class OpSets:
         """For each operation, its readers and the operations that read its result as a part of a joined map."""
         users = list(self.direct_users)
         for number, op in enumerate(self.ops):
-            for name in op.inputs:
+            for name in op.streamed:
                 for part in self.joined.get(name, ()):
                     users[self.index[part]] |= 1 << number
         return users
@@ -94,7 +94,7 @@ class OpSets:
         """Of each map that is read, the operations that do, in their order."""
         found: dict[str, list[int]] = {}
         for number, op in enumerate(self.ops):
-            for name in dict.fromkeys(op.inputs):
+            for name in dict.fromkeys(op.streamed):
                 found.setdefault(name, []).append(number)
         return [*found.values()]
 
@@ -124,7 +124,8 @@ class OpSets:
 
     @cached_property
     def apart(self) -> list[Mask]:
-        """Operations that lie behind a view or a CPU part of this one's result: never in one group with it."""
+        """Operations that lie behind a view or a CPU part of this one's result, or make parameters of it: never in one group
+        with it."""
         return self._reach[1]
 
     @cached_property
@@ -146,11 +147,14 @@ class OpSets:
     @cached_property
     def stored(self) -> list[bool]:
         """Whether each result must be stored, whichever group reads it: it is an output of the graph, or views or the CPU see
-        it."""
+        it, or parameters are made of it."""
         graph = self.graph
         return [
             op.output in graph.outputs
-            or any(user not in self.number and not self._joins(user) for user in graph.consumers(op.output))
+            or any(
+                op.output in user.stored or (user not in self.number and not self._joins(user))
+                for user in graph.consumers(op.output)
+            )
             for op in self.ops
         ]
 
@@ -176,9 +180,11 @@ class OpSets:
         apart = [0] * len(self.ops)
         for op in self.graph.ops:
             direct = through = 0
-            for name in op.inputs:
+            for name in op.streamed:
                 direct |= bits.get(name, 0)
                 through |= stored.get(name, 0)
+            for name in op.stored:
+                through |= bits.get(name, 0) | stored.get(name, 0)
             if isinstance(op, Cpu):
                 for name in op.onnx_inputs:
                     direct |= host.get(name, 0)

@@ -9,6 +9,7 @@ from compiler.fusion.isomorphism import LabelledGraph, embeddings
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.lower import is_depthwise
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Op, Pool, Upsample
+from compiler.xgraph.products import Product
 
 FEEDS = frozenset({"feeds"})
 """The first makes a map that the second reads."""
@@ -90,6 +91,8 @@ def labels_of(op: Op) -> frozenset[str]:
     match op:
         case Conv():
             labels = {"depthwise" if is_depthwise(op) else "conv"}
+        case Product():
+            labels = {"conv", "product"}
         case ConvTranspose():
             labels = {"deconv"}
         case Pool():

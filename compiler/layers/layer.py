@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,27 @@ from compiler.xgraph.ops import Op, Window
 from isa.config import MachineConfig
 from isa.instructions import Buffer, Unit
 
+if TYPE_CHECKING:
+    from compiler.layers.views import View
+
 Ends = NDArray[np.int64]
 Shifts = Sequence[tuple[int, int]]
 """For each operand, the rows and columns by which it begins before what the first result is made of, where maps are parts of
 others. Empty: none. Windows take them as padding instead (``Op.offset``)."""
+
+
+ParameterWords = Mapping[Buffer, int]
+"""First word of a block in each parameter buffer."""
+
+
+@dataclass(frozen=True, eq=False)
+class OfMap:
+    """How parameters are made of a map that lies in DRAM."""
+
+    bytes: int
+    """That are read of it."""
+    loads: Callable[[ParameterWords, View], Sequence[Pending]]
+    """The instructions, for words on chip and a place of the map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +55,17 @@ class Block:
     int4: bool = False
     """Whether DRAM holds the weights in four bits each."""
 
+    of_map: OfMap | None = None
+    """In place of ``pack``, where no constants are loaded."""
+
     def pitch(self, config: MachineConfig, buffer: Buffer) -> int:
         """Bytes of a word in DRAM."""
         return config.buffer_dram_bytes(buffer.name, self.int4 and buffer is Buffer.WEIGHT)
 
     def bytes(self, config: MachineConfig) -> int:
+        if self.of_map is not None:
+            return self.of_map.bytes
         return sum(words * self.pitch(config, buffer) for buffer, words in self.sizes.items())
-
-
-ParameterWords = Mapping[Buffer, int]
-"""First word of a block in each parameter buffer."""
 
 
 class Layer(Protocol):

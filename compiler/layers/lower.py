@@ -12,12 +12,14 @@ from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.layers.layer import Layer, Shifts
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
+from compiler.layers.product import ProductLayer
 from compiler.layers.row_layer import RowLayer
 from compiler.layers.substitute import built
 from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
 from compiler.layers.views import Fold
 from compiler.xgraph.ops import Channels, Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
 from compiler.xgraph.parser import OPERATIONS
+from compiler.xgraph.products import Product
 from compiler.xgraph.reference import COMPUTED, Computed
 from compiler.xgraph.row_operations import Normalisation, Softmax
 from compiler.xgraph.tensor import Tensor
@@ -60,6 +62,7 @@ LAYERS: dict[type[Op], Lowering] = {
     Eltwise: EltwiseLayer,
     Softmax: RowLayer,
     Normalisation: RowLayer,
+    Product: ProductLayer,
     Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
 """For each kind of operation, the function that makes its layer."""
@@ -81,7 +84,7 @@ def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor], shifts: 
     if type(op) not in LAYERS:
         kind = type(op).__name__
         raise TilewrightError(f"operation {op.name}: {kind} has no layer; it should have become a view or gone to the CPU")
-    return LAYERS[type(op)](config, op, [tensors[name] for name in op.inputs], tensors[op.output], shifts)
+    return LAYERS[type(op)](config, op, [tensors[name] for name in op.streamed], tensors[op.output], shifts)
 
 
 def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:

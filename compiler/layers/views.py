@@ -33,6 +33,8 @@ class View:
     step: int
     flip: bool = False
     blocks: tuple[int, int] | None = None
+    lacking: int = 0
+    """Pixels that the last row has less than the others."""
 
     def blocked(self, channels: int) -> View:
         """The same bytes for a dense map whose channels lie in blocks of ``channels`` channels, which divide them."""
@@ -60,11 +62,13 @@ class View:
 
     def rows_from(self, first: int, count: int) -> View:
         """A view of some of the rows."""
-        return replace(self, offset=self.offset + first * self.row_stride, height=count)
+        lacking = self.lacking if first + count == self.height else 0
+        return replace(self, offset=self.offset + first * self.row_stride, height=count, lacking=lacking)
 
     def columns_from(self, first: int, count: int) -> View:
         """A view of some of the columns."""
-        return replace(self, offset=self.offset + first * self.step, width=count)
+        lacking = max(0, self.lacking - (self.width - first - count))
+        return replace(self, offset=self.offset + first * self.step, width=count, lacking=min(lacking, count))
 
     def sampled(self, rows: int, columns: int, height: int, width: int) -> View:
         """A view of every ``rows``-th row and every ``columns``-th column."""
@@ -75,8 +79,21 @@ class View:
         return replace(self, height=batch, row_stride=self.batch_stride)
 
     def in_rows(self, pixels: int) -> View:
-        """A view of a map of one row, cut into rows of ``pixels`` pixels."""
-        return replace(self, height=self.width // pixels, width=pixels, row_stride=pixels * self.step)
+        """A view of a map of one row, cut into rows of ``pixels`` pixels, of which the last one may have less."""
+        rows = -(-self.width // pixels)
+        lacking = rows * pixels - self.width
+        return replace(self, height=rows, width=pixels, row_stride=pixels * self.step, lacking=lacking)
+
+    def even(self, rows: Rows) -> Iterator[tuple[View, Rows]]:
+        """These rows in parts of equal width."""
+        last = self.height - 1
+        if not self.lacking or rows.end <= last:
+            yield self, rows
+            return
+        if rows.begin < last:
+            yield replace(self, lacking=0), Rows(rows.begin, last)
+        if self.lacking < self.width:
+            yield replace(self, width=self.width - self.lacking, lacking=0), Rows(last, rows.end)
 
     @property
     def dense(self) -> bool:
@@ -84,9 +101,20 @@ class View:
 
     def access(self, rows: Rows, batch: int) -> Access:
         """The bytes of these rows, gaps between pixels included."""
-        span = (self.width - 1) * self.step + self.channels
         start = self.row(rows.begin, batch)
-        return Access(_SPACES[self.region], start, (len(rows) - 1) * self.row_stride + span)
+        ends = (
+            part.row(some.end - 1, batch) + (part.width - 1) * part.step + part.channels for part, some in self.even(rows)
+        )
+        return self.stretch(start, max(ends, default=start) - start)
+
+    def stretch(self, start: int, length: int) -> Access:
+        """So many bytes of its region."""
+        return Access(_SPACES[self.region], start, length)
+
+    @property
+    def in_one_row(self) -> bool:
+        """Whether all pixels lie at equal distances."""
+        return self.height == 1 or self.row_stride == self.width * self.step
 
 
 def dense_view(region: Region, offset: int, shape: tuple[int, int, int, int], flip: bool = False) -> View:
@@ -112,8 +140,9 @@ def load_rows(
     config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None
 ) -> Iterator[Pending]:
     """Bring rows on chip; one instruction for each run of rows that the ring does not cut, and each block of channels."""
-    for number, part in view.apart():
-        yield from _load_block(config, part, placed, rows, batch, fold, number)
+    for number, block in view.apart():
+        for part, some in block.even(rows):
+            yield from _load_block(config, part, placed, some, batch, fold, number)
 
 
 def _load_block(
@@ -139,8 +168,9 @@ def _load_block(
 
 def save_rows(config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int) -> Iterator[Pending]:
     """Write rows to DRAM; one instruction for each run of rows that the ring does not cut, and each block of channels."""
-    for number, part in view.apart():
-        yield from _save_block(config, part, placed, rows, batch, number)
+    for number, block in view.apart():
+        for part, some in block.even(rows):
+            yield from _save_block(config, part, placed, some, batch, number)
 
 
 def _save_block(

@@ -62,7 +62,8 @@ def storage_of(graph: XGraph) -> dict[str, Home]:
 
 
 def needs_copy(graph: XGraph) -> list[tuple[Op, int]]:
-    """Inputs of concats, interleaves and reshapes that must be copied first."""
+    """Inputs of concats, interleaves and reshapes that must be copied first, and maps of which parameters are made whose pixels
+    lie at different distances."""
     found: list[tuple[Op, int]] = []
     contained: set[str] = set()
     for op in graph.ops:
@@ -78,6 +79,12 @@ def needs_copy(graph: XGraph) -> list[tuple[Op, int]]:
             name = op.inputs[0]
             if name in contained or isinstance(graph.producer(name), Slice):
                 found.append((op, 0))
+    if not found:
+        homes = storage_of(graph)
+        found += [
+            (op, index) for op in graph.ops for index in range(len(op.streamed), len(op.inputs))
+            if not homes[op.inputs[index]].view.in_one_row
+        ]  # fmt: skip
     return found
 
 

@@ -39,7 +39,7 @@ class Tiles:
         made = set(self.made)
         found = []
         for op in self.ops:
-            for name in op.inputs:
+            for name in op.streamed:
                 parts = self.sets.joined.get(name, ())
                 found += [(op, part) for part in (parts if not made.isdisjoint(parts) else (name,))]
         return found

@@ -8,8 +8,9 @@ import numpy as np
 
 from compiler.xgraph.functions import Int8
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Finish, Pool
+from compiler.xgraph.products import Product
 
-Finishing = Conv | ConvTranspose | Pool | Eltwise
+Finishing = Conv | ConvTranspose | Pool | Eltwise | Product
 
 
 def followed_by(finish: Finish, table: Int8) -> Finish:

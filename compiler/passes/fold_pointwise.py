@@ -8,7 +8,7 @@ from compiler.passes.finish import Finishing, followed_by
 from compiler.passes.rewrite import sole_reader
 from compiler.xgraph.functions import function_of, is_pass
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, PoolKind
+from compiler.xgraph.ops import Eltwise, Op, Pool, PoolKind
 
 
 def fold_pointwise(graph: XGraph) -> XGraph:
@@ -18,7 +18,7 @@ def fold_pointwise(graph: XGraph) -> XGraph:
     for op in graph.ops:
         source = renamed.get(op.inputs[0], op.inputs[0]) if op.inputs else ""
         producer = ops.get(source)
-        if is_pass(op) and isinstance(producer, Conv | ConvTranspose | Pool | Eltwise) and sole_reader(graph, op.inputs[0], op):
+        if is_pass(op) and isinstance(producer, Finishing) and sole_reader(graph, op.inputs[0], op):
             assert isinstance(op, Eltwise)
             made: Finishing = producer
             del ops[source]

@@ -11,6 +11,7 @@ from compiler.passes.fold_pads import fold_pads
 from compiler.passes.fold_pointwise import fold_pointwise
 from compiler.passes.insert_copies import insert_copies
 from compiler.passes.nest_concats import nest_concats
+from compiler.passes.part_rows import part_rows
 from compiler.passes.remove_identities import remove_identities
 from compiler.passes.share import share_equal
 from compiler.xgraph.graph import GraphError, XGraph
@@ -21,6 +22,7 @@ Pass = Callable[[XGraph], XGraph]
 PASSES: tuple[Pass, ...] = (
     remove_identities,
     share_equal,
+    part_rows,
     fold_pointwise,
     fold_channels,
     fold_pads,

@@ -88,7 +88,7 @@ class Bounds:
             rows = self._stepping.rows
             size, bus = 0, 0.0
             for name in (*loads, *group.outputs):
-                size += rows[name] * group.tensors[name].row_bytes
+                size += rows[name] * group.tensors[name].row_bytes - group.lacking * group.tensors[name].pixel_bytes
                 bus += rows[name] * bus_cycles(self.config, group, name)
             self._moves[key] = size, int(bus)
         return self._moves[key]

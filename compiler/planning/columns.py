@@ -88,8 +88,9 @@ class TileCut:
         return {name: asked[self._alike[name]] for name in tensors if self._alike[name] in asked}
 
     def shape(self, number: int, count: int) -> tuple[int, ...]:
-        """The widths of all maps: equal for tiles that planning cannot tell apart."""
-        return tuple(past - first for first, past in self.spans(number, count).values())
+        """The widths of all maps, and what the last row lacks: equal for tiles that planning cannot tell apart."""
+        spans = self.spans(number, count)
+        return (*(past - first for first, past in spans.values()), self._lacking(spans))
 
     def part(self, number: int, count: int) -> Group:
         """What a tile computes."""
@@ -109,8 +110,16 @@ class TileCut:
             else:
                 layers.append(lower(self.config, op, tensors, shifts))
         first = {name: spans[name][0] for name in spans}
-        part = replace(group, layers=tuple(layers), tensors=tensors, folds=folds)
+        part = replace(group, layers=tuple(layers), tensors=tensors, folds=folds, lacking=self._lacking(spans))
         return replace(part, first_row=first) if self.axis == ROWS else replace(part, first_column=first)
+
+    def _lacking(self, spans: Mapping[str, Span]) -> int:
+        """Pixels that the last row of a part lacks: all maps of a group that has any are cut alike."""
+        name = self.group.outputs[0]
+        (first, past), extent = spans[name], self._extent(name)
+        if self.axis == ROWS:
+            return self.group.lacking if past == extent else 0
+        return min(past - first, max(0, self.group.lacking - (extent - past)))
 
     def widest(self, parts: Iterable[Group], count: int) -> Group:
         """A group with the widest of each map: what suits it suits all of the ``count`` parts, of which these differ in shape.
@@ -182,6 +191,6 @@ class TileCut:
         if op.inputs[0] in self.group.sampled:
             return []
         first, _ = spans[op.output]
-        wide = [isinstance(op, Windowed) or self._extent(name) > 1 for name in op.inputs]
-        begins = [spans[name][0] for name in op.inputs]
+        wide = [isinstance(op, Windowed) or self._extent(name) > 1 for name in op.streamed]
+        begins = [spans[name][0] for name in op.streamed]
         return [op.offset(self.axis, first, begin) if own else 0 for begin, own in zip(begins, wide, strict=True)]

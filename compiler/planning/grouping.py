@@ -35,9 +35,9 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     made = dict.fromkeys(op.output for op in ops)
     table = joinable(graph, config)
     joined = {
-        name: table[name] for op in ops for name in op.inputs if name in table and not made.keys().isdisjoint(table[name])
+        name: table[name] for op in ops for name in op.streamed if name in table and not made.keys().isdisjoint(table[name])
     }  # fmt: skip
-    read = [name for op in ops for source in op.inputs for name in joined.get(source, (source,))]
+    read = [name for op in ops for source in op.streamed for name in joined.get(source, (source,))]
     inputs = tuple(dict.fromkeys(name for name in read if name not in made))
     outputs = tuple(op.output for op in ops if _leaves(graph, ops, joined, op.output))
     if not outputs:
@@ -46,26 +46,34 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
     parts = {name: [graph.tensors[part] for part in joined[name]] for name in joined}
     tensors |= {name: with_holes(config, tensors[name], parts[name]) for name in joined}
     for op in ops:
-        for name in op.inputs:
+        for name in op.streamed:
             if name in joined and not reads_joined(config, op, parts[name]):
                 raise FitError(
                     None, f"group {'+'.join(op.name for op in ops)}",
                     f"operation {op.name} reads {name} channel by channel, but on configuration {config.name} its parts leave "
                     "lanes between them", "put the operation into another group",
                 )
+    stored = tuple(dict.fromkeys(name for op in ops for name in op.stored))
+    for name in made.keys() & {*stored}:
+        raise FitError(
+            None, f"group {'+'.join(op.name for op in ops)}",
+            f"parameters are made of {name}, which must lie in DRAM before the group begins, and which the group makes",
+            "put what makes it into another group",
+        )
     stacked = _dense_only(ops, tensors)
     if stacked:
         tensors = {name: replace(t, shape=(1, t.batch, 1, t.channels)) for name, t in tensors.items()}
     row_pixels = _row_pixels(config, ops, tensors)
+    lacking = -tensors[ops[0].output].width % row_pixels if row_pixels else 0
     if row_pixels:
         tensors = {
-            name: replace(t, shape=(t.batch, t.width // row_pixels, row_pixels, t.channels)) for name, t in tensors.items()
+            name: replace(t, shape=(t.batch, -(-t.width // row_pixels), row_pixels, t.channels)) for name, t in tensors.items()
         }
     sampled: dict[str, tuple[int, int]] = {}
     for name in inputs:
         if any(name in parts for parts in joined.values()):
             continue
-        strides = {stride_of(config, op) for op in ops if name in op.inputs}
+        strides = {stride_of(config, op) for op in ops if name in op.streamed}
         stride = strides.pop() if len(strides) == 1 else None
         if stride is not None:
             n, h, w, c = tensors[name].shape
@@ -89,7 +97,9 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
         if fold is not None:
             folds[op.inputs[0]] = fold
         layers.append(layer)
-    return Group(tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, joined=joined)
+    return Group(
+        tuple(layers), inputs, outputs, tensors, folds, sampled, stacked, row_pixels, lacking, stored=stored, joined=joined
+    )
 
 
 def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:
@@ -122,7 +132,8 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
     """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
 
-    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps.
+    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps;
+    if none do, as many as leave the last row as full as can be.
     """
     pixels = {(t.height, t.width) for t in tensors.values()}
     height, width = pixels.pop()
@@ -130,8 +141,7 @@ def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, 
         return 0
     words = sum(-(-t.channels // config.ic_p) for t in tensors.values())
     most = max(SHORT_ROW, min(LONG_ROW, config.fm_words // (8 * words)))
-    fitting = max(n for n in range(1, most + 1) if width % n == 0)
-    return fitting if fitting >= SHORT_ROW else 0
+    return min(range(SHORT_ROW, most + 1), key=lambda n: (-width % n, -n))
 
 
 def one_each(graph: XGraph) -> list[tuple[Op, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.layers.views import View
 from compiler.planning.operations import Group
@@ -15,6 +15,8 @@ class Homes:
 
     load: Mapping[str, View]
     save: Mapping[str, Sequence[View]]
+    stored: Mapping[str, View] = field(default_factory=dict)
+    """Maps of which parameters are made; all passes have them whole."""
 
     def of(self, group: Group) -> Homes:
         """For a group that holds only some channels, or pixels, of its maps."""
@@ -38,4 +40,5 @@ class Homes:
         return Homes(
             {name: part(name, view) for name, view in self.load.items()},
             {name: [part(name, view) for view in views] for name, views in self.save.items()},
+            self.stored,
         )  # fmt: skip

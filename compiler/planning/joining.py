@@ -29,7 +29,8 @@ def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ..
         if isinstance(op, Concat) and op.axis == CHANNELS and op.output not in graph.outputs:
             users = graph.consumers(op.output)
             by_units = not any(
-                isinstance(other, (*VIEW_OPS, Cpu)) for other in (*users, *map(graph.producer, op.inputs))
+                isinstance(other, (*VIEW_OPS, Cpu)) or (other is not None and op.output in other.stored)
+                for other in (*users, *map(graph.producer, op.inputs))
             )
             parts = [graph.tensors[name] for name in op.inputs]
             if by_units and any(reads_joined(config, user, parts) for user in users):

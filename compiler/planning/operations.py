@@ -29,12 +29,16 @@ class Group:
     """The images of the batch are the rows of one image."""
     row_pixels: int = 0
     """If not 0, the maps have one row each, and it is cut into rows of this many pixels."""
+    lacking: int = 0
+    """Pixels that the last of these rows has less than the others: they are computed, and never loaded or saved."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """The first channel of each map of which the group holds only some channels (``cut.py``)."""
     first_column: Mapping[str, int] = field(default_factory=dict)
     """The first column of each map of which the group holds only some columns (``columns.py``)."""
     first_row: Mapping[str, int] = field(default_factory=dict)
     """The first row of each map of which the group holds only some rows (``bands.py``)."""
+    stored: tuple[str, ...] = ()
+    """Maps in DRAM of which layers make parameters; they need no room in the feature-map buffer."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each map that is put together on chip: its parts in the order of channels. Each part is made or loaded."""
 

@@ -35,7 +35,8 @@ def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[st
             by = leads_of(graph, step)
             for source in last[place]:
                 for target in first[place]:
-                    found[number[source], number[target]] = by[source, target]
+                    if (source, target) in by:
+                        found[number[source], number[target]] = by[source, target]
     return found
 
 
@@ -72,4 +73,6 @@ def _leads(graph: XGraph, group: Group, moved: Iterable[Transfer]) -> Mapping[tu
         Touch(homes[each.map].root, each.saved, each.access.start, each.access.start + each.access.length) for each in moved
     ]
     sources, targets = ({homes[name].root for name in names} for names in (group.inputs, group.outputs))
+    # Parameters may be made anew in each step.
+    sources -= {homes[name].root for name in group.stored}
     return {pair: aligned(lead) for pair, lead in leads(touches, sources, targets).items()}

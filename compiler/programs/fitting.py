@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from compiler.frontend.pipeline import ImportedModel, without
 from compiler.layers.fit import FitError
+from compiler.passes.part_rows import PARTS
 from compiler.passes.split_dilated import split_dilated
 from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES, Objective
@@ -51,9 +52,12 @@ def _split(imported: ImportedModel, misfits: Sequence[Op]) -> ImportedModel | No
 
 
 def _origin(imported: ImportedModel, op: Op) -> str:
-    """The node that asked for an operation, or, for a copy, whose operation reads it."""
+    """The node that asked for an operation, or for that of which it is a part; for a copy, whose operation reads it."""
     graph = imported.graph
     while op.name not in imported.origins:
+        whole = op.name.rpartition(PARTS)[0]
+        if whole in imported.origins:
+            return imported.origins[whole]
         op = graph.consumers(op.output)[0]
     return imported.origins[op.name]
 

@@ -48,7 +48,7 @@ class Needs:
             group = self._evaluator.group(mask)
         except FitError:
             return None
-        return self._bytes(mask, (*group.inputs, *group.outputs))
+        return self._bytes(mask, (*group.inputs, *group.stored, *group.outputs))
 
     def saving(self, mask: Mask, plan: Plan) -> int:
         """What outputs of the group that lie over its inputs save at most, as it is planned."""

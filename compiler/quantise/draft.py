@@ -17,6 +17,7 @@ from compiler.quantise.equalise import Factors, equalised
 from compiler.quantise.forms import HEAVY, Form, Forms, forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import Method, minmax
+from compiler.quantise.rescaled import with_rescaled
 from compiler.quantise.schemes import Scheme
 from compiler.quantise.statistics import Feeds, Statistics, collected
 
@@ -52,7 +53,7 @@ class Draft:
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
         """With more nodes in float."""
-        kept = replace(self, forms=forms_of(self.model, self.kept | names, self.forms.rows), kept=self.kept | names)
+        kept = replace(self, forms=forms_of(self.model, self.kept | names, self.forms.extras), kept=self.kept | names)
         missing = [name for name in kept.forms.quantised() if name not in self.statistics]
         more = collected(self.model, missing, feeds) if missing else {}
         return replace(kept, statistics={**self.statistics, **more})
@@ -118,7 +119,7 @@ class Draft:
             found |= dict.fromkeys(names, fixed or chosen[root])
         _coarsen_means(self.model, self.forms, found, self.members)
         _shorten_resized(self.model, self.forms, found, self.members)
-        return found
+        return with_rescaled(self.model, self.forms.rescaled, found, self.model.consumers())
 
     @cached_property
     def late(self) -> tuple[str, ...]:

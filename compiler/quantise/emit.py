@@ -74,6 +74,10 @@ class _Writer:
                     self._inside(node)
                 case Form.CONV | Form.GEMM:
                     self._linear(node, form)
+                case Form.PRODUCT:
+                    self._product(node)
+                case Form.RESCALED:
+                    self._rescaled(node)
                 case Form.PAIR:
                     self._pair(node)
                 case Form.AVERAGE:
@@ -197,6 +201,15 @@ class _Writer:
         """Constants that are read in more ways than one, by rows and by columns, have scales and int8 values for each way."""
         first = self.ways.setdefault(name, way)
         return name if way == first else f"{name}/{'_'.join(map(str, way))}"
+
+    def _product(self, node: Node) -> None:
+        a, b = node.inputs
+        operands = (self.stored(a), *self._quantisation(a), self.stored(b), *self._quantisation(b))
+        self._result(node, "QLinearMatMul", (*operands, *self._quantisation(self._final(node))), {})
+
+    def _rescaled(self, node: Node) -> None:
+        source = next(name for name in node.inputs if name not in self.model.constants)
+        self.has_stored[node.output] = self.stored(source)
 
     def _pair(self, node: Node) -> None:
         a, b = node.inputs

@@ -10,8 +10,10 @@ import onnx
 
 from compiler.frontend.constraints.elementwise import UNARY
 from compiler.frontend.constraints.rows import NORMALISATIONS
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
+from compiler.quantise.rescaled import ends, factor_of, moved
 
 
 class Form(enum.Enum):
@@ -19,6 +21,8 @@ class Form(enum.Enum):
 
     CONV = "QLinearConv"
     GEMM = "QGemm"
+    PRODUCT = "QLinearMatMul of two activations"
+    RESCALED = "the same int8 at another scale"
     PAIR = "QLinearAdd, QLinearMul"
     AVERAGE = "QLinearAveragePool, QLinearGlobalAveragePool"
     STORED = "the same operator on int8"
@@ -52,8 +56,8 @@ class Forms:
     clamp: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     groups: dict[str, str] = field(default_factory=dict)
     """Union-find over tensors that share a scale."""
-    rows: bool = False
-    """Whether the machine has ROW."""
+    extras: Extras = NO_EXTRAS
+    """Of the machine."""
 
     def root(self, name: str) -> str:
         while self.groups.get(name, name) != name:
@@ -64,11 +68,18 @@ class Forms:
     def join(self, a: str, b: str) -> None:
         self.groups[self.root(a)] = self.root(b)
 
+    @property
+    def rescaled(self) -> list[Node]:
+        return [node for node in self.model.nodes if self.of.get(node.name) is Form.RESCALED]
+
     def quantised(self) -> list[str]:
-        """Every tensor that gets an int8 form."""
+        """Every tensor that gets an int8 form with a scale of its own."""
         found: dict[str, None] = {}
         inside = {name for node in self.model.nodes if self.of.get(node.name) is Form.INSIDE for name in node.outputs}
         inside |= set(self.clamp)
+        if self.rescaled:
+            readers = self.model.consumers()
+            inside |= {name for node in self.rescaled for name in moved(self.model, node.output, readers) or ()}
         for node in self.model.nodes:
             form = self.of.get(node.name)
             if form is None:
@@ -79,19 +90,21 @@ class Forms:
         return list(found)
 
 
-def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = False) -> Forms:
-    """``kept``: nodes that stay in float; ``rows``: whether the machine has ROW."""
-    forms = Forms(model, rows=rows)
+def forms_of(model: Model, kept: frozenset[str] = frozenset(), extras: Extras = NO_EXTRAS) -> Forms:
+    """``kept``: nodes that stay in float; ``extras``: of the machine."""
+    forms = Forms(model, extras=extras)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
     reached |= {
-        node.inputs[0]
+        name
         for node in model.nodes
-        if node.op_type in HEAVY | WINDOWS and node.name not in kept and len(model.shape(node.inputs[0]) or ()) >= 2
-    }
+        if node.op_type in HEAVY | WINDOWS and node.name not in kept
+        for name in node.inputs[: 2 if extras.products and _of_two(model, node) else 1] if len(model.shape(name) or ()) >= 2
+    }  # fmt: skip
     origin: dict[str, str] = {}
     for node in model.nodes:
-        form = None if node.name in kept or (node.op_type in OF_ROWS and not rows) else _form(model, node, reached, origin)
+        left = node.name in kept or (node.op_type in OF_ROWS and not extras.rows)
+        form = None if left else _form(model, node, reached, origin, extras)
         if form is None:
             continue
         forms.of[node.name] = form
@@ -100,6 +113,8 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = Fals
             roots = {origin.get(name, name) for name in activations_of(model, node)}
             if len(roots) == 1:
                 origin[node.output] = roots.pop()
+    if extras.products:
+        _rescale(model, forms, consumers)
     _fold_clamps(model, forms, consumers, origin)
     _hide_insides(model, forms, consumers, origin)
     _share(model, forms)
@@ -108,15 +123,27 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset(), rows: bool = Fals
 
 def activations_of(model: Model, node: Node) -> list[str]:
     """The activations that a node reads."""
-    data = node.inputs if node.op_type in BINARY or node.op_type == "Concat" else node.inputs[:1]
+    data = node.inputs if node.op_type in BINARY | {"Concat", "MatMul"} else node.inputs[:1]
     return [name for name in dict.fromkeys(data) if name and name not in model.constants]
 
 
-def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str]) -> Form | None:
+def _of_two(model: Model, node: Node) -> bool:
+    """A product of two activations, of matrices or of heads."""
+    ranks = [len(model.shape(name) or ()) for name in node.inputs]
+    floats = all(model.elem(name) == onnx.TensorProto.FLOAT for name in (*node.inputs, *node.outputs))
+    return (
+        node.op_type == "MatMul" and not node.domain and floats and all(2 <= rank <= 4 for rank in ranks)
+        and not any(name in model.constants for name in node.inputs) and model.shape(node.output) is not None
+    )  # fmt: skip
+
+
+def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str], extras: Extras) -> Form | None:
     if node.domain or any(
         model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
     ):
         return None
+    if extras.products and _of_two(model, node):
+        return Form.PRODUCT
     operands = activations_of(model, node)
     rank = len(model.shape(operands[0]) or ()) if operands else 0
     if node.op_type in HEAVY:
@@ -193,6 +220,18 @@ def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str
     if constant is not None or len({origin.get(name, name) for name in operands}) == 1:
         return Form.FLOAT
     return {"Add": Form.PAIR, "Mul": Form.PAIR, **dict.fromkeys(("Sub", "Min", "Max"), Form.FLOAT)}.get(node.op_type)
+
+
+def _rescale(model: Model, forms: Forms, consumers: dict[str, list[Node]]) -> None:
+    """Powers of two between products and what reads them or makes their operands."""
+    makers = model.producers()
+    for node in model.nodes:
+        names = moved(model, node.output, consumers) if factor_of(model, node) is not None else None
+        if forms.of.get(node.name) is not Form.FLOAT or names is None:
+            continue
+        near = [*ends(names, consumers), *(makers[name] for name in node.inputs if name in makers)]
+        if any(forms.of.get(other.name) is Form.PRODUCT for other in near):
+            forms.of[node.name] = Form.RESCALED
 
 
 def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:

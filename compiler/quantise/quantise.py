@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.folding import fold_constants
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model
@@ -75,15 +76,15 @@ def quantise(
     choices: Choices = DEFAULT,
     progress: Progress | None = None,
     given: Mapping[str, Params] | None = None,
-    rows: bool = False,
+    extras: Extras = NO_EXTRAS,
 ) -> Quantised:
-    """``given``: the forms of inputs that do not come from their statistics; ``rows``: whether the machine has ROW."""
+    """``given``: the forms of inputs that do not come from their statistics; ``extras``: of the machine."""
     choices.check()
     scheme = SCHEMES[choices.scheme]
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
     by_name = choices.kept(model, prepared)
     asked = frozenset(by_name) | unbounded(prepared)
-    forms = forms_of(prepared, asked, rows)
+    forms = forms_of(prepared, asked, extras)
     names = forms.quantised()
     kept = Kept()
     with ThreadPoolExecutor(1) as beside:
@@ -92,7 +93,7 @@ def quantise(
         statistics = _statistics(prepared, names, calibration, kept, progress)
     apart = last_joins(forms, statistics)
     if apart:
-        forms = forms_of(prepared, asked | apart, rows)
+        forms = forms_of(prepared, asked | apart, extras)
     fixed = {node.output: SHARES for node in prepared.nodes if node.op_type == "Softmax"} | dict(given or {})
     draft = Draft(prepared, forms, scheme, statistics, weights.result(), fixed, asked | apart)
     told = progress or (lambda _: None)

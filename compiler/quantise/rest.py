@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from compiler.frontend.checks import ordered
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Array, Model, Node, part_proto
 from compiler.frontend.session import run_session, session
@@ -27,12 +28,12 @@ _BORDER = ("QuantizeLinear", "DequantizeLinear")
 
 def with_rest_quantised(
     model: Model, nodes: Collection[str], calibration: CalibrationData, choices: Choices, progress: Progress | None = None,
-    rows: bool = False,
+    extras: Extras = NO_EXTRAS,
 ) -> Quantised:  # fmt: skip
     """``nodes``: those that the machine does not take as they are; the float ones among them are quantised.
 
-    Where the quantised part makes or takes a tensor of the float part, its scale and zero-point hold on both sides. ``rows``:
-    whether the machine has ROW.
+    Where the quantised part makes or takes a tensor of the float part, its scale and zero-point hold on both sides.
+    ``extras``: of the machine.
     """
     model = modernised(model)
     part = _float_part(model, nodes)
@@ -40,7 +41,7 @@ def with_rest_quantised(
         return Quantised(model, model, {})
     part = replace(part, opsets=model.opsets)
     choices, given = replace(choices, keep_float=()), _given(model, part)
-    done = quantise(part, _feeds(model, part, calibration), choices, progress, given, rows)
+    done = quantise(part, _feeds(model, part, calibration), choices, progress, given, extras)
     return Quantised(_spliced(model, part, done.model), model, done.statistics)
 
 

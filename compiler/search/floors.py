@@ -51,13 +51,13 @@ class Floors:
         (layer,) = group.layers
         graph, op = sets.graph, sets.ops[number]
         moved = 0
-        for index, name in enumerate(op.inputs):
+        for index, name in enumerate(op.streamed):
             readers = [user for user in graph.consumers(name) if user in sets.number]
             passes = name not in sets.index and name not in sets.joined
             if passes and readers[0] is op and name not in op.inputs[:index]:
                 tensor = group.tensors[name]
                 rows = int(layer.input_end(index, np.array([group.tensors[op.output].height]))[0])
-                moved += rows * tensor.row_bytes * tensor.batch
+                moved += min(rows * tensor.row_bytes * tensor.batch, graph.tensors[name].bytes)
         if sets.stored[number]:
             moved += graph.tensors[op.output].bytes
         return moved

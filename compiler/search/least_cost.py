@@ -64,7 +64,7 @@ class Least:
             (layer,) = group.layers
             ends = np.arange(1, group.tensors[op.output].height + 1)
             operands: dict[str, int] = {}
-            for index, name in enumerate(op.inputs):
+            for index, name in enumerate(op.streamed):
                 if name not in self.sets.joined:
                     window = int((layer.input_end(index, ends) - layer.input_begin(index, ends - 1)).max())
                     rows = max(1, min(window, group.tensors[name].height))
@@ -106,10 +106,10 @@ class Least:
             (layer,) = group.layers
             height = np.array([group.tensors[op.output].height])
             own = []
-            for index, name in enumerate(op.inputs):
+            for index, name in enumerate(op.streamed):
                 tensor = group.tensors[name]
                 rows = min(tensor.height, int(layer.input_end(index, height)[0]))
                 size = rows * tensor.width * self.sets.graph.tensors[name].pixel_bytes * tensor.batch
-                own.append((name, size, tuple(self.sets.joined.get(name, ()))))
+                own.append((name, min(size, self.sets.graph.tensors[name].bytes), tuple(self.sets.joined.get(name, ()))))
             found.append(own)
         return found

@@ -104,7 +104,8 @@ def _needed_rows(evaluator: Evaluator) -> Counter[str]:
     for op in reversed(graph.ops):
         if op in sets.number and rows[op.output] and not isinstance(op, ConvTranspose):
             group = evaluator.group(1 << sets.number[op])
-            for index, name in enumerate(op.inputs):
+            rows |= Counter({name: graph.tensors[name].height for name in op.stored})
+            for index, name in enumerate(op.streamed):
                 # Of one long row of pixels each is needed.
                 end = 1 if group.row_pixels else int(group.layers[0].input_end(index, np.array([rows[op.output]]))[0])
                 step = group.sampled[name][0] if name in group.sampled else 1

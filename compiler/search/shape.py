@@ -13,6 +13,7 @@ from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
 from compiler.xgraph.printer import form
+from compiler.xgraph.products import Product
 from compiler.xgraph.row_operations import Normalisation, Softmax
 
 
@@ -76,7 +77,7 @@ class Shapes:
                     sum(1 << sets.index[part] for part in sets.joined[name]),
                     [(numbers[part], sets.graph.tensors[part].channels) for part in sets.joined[name]],
                 )
-                for name in op.inputs if name in sets.joined
+                for name in op.streamed if name in sets.joined
             ]
             for op in sets.ops
         ]  # fmt: skip
@@ -111,6 +112,8 @@ def _geometry(op: Op) -> object:
             return "Eltwise", op.kind.value, op.finish.table is not None
         case Upsample():
             return "Upsample", op.factor
+        case Product():
+            return "Product", op.turned, op.finish.table is not None, powers_of_two(np.array([op.mantissa]))
         case Softmax() | Normalisation():
             return type(op).__name__
     # What planning looks at in kinds that are not known here, nobody says.

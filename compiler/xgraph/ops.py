@@ -91,6 +91,16 @@ class Op:
         return self.outputs[0]
 
     @property
+    def streamed(self) -> tuple[str, ...]:
+        """The operands that it reads row by row, on chip."""
+        return self.inputs
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The operands that lie in DRAM as a whole before it begins: its parameters are made of them."""
+        return ()
+
+    @property
     def in_place(self) -> bool:
         """Whether the result may lie in the place of an operand: its layer reads there, and nowhere later, what it writes."""
         return False

@@ -27,6 +27,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
+from compiler.xgraph.products import Product
 from compiler.xgraph.row_operations import Normalisation, Softmax, normalisation, softmax
 from isa.errors import TilewrightError
 
@@ -58,6 +59,14 @@ def _conv(op: Conv, inputs: list[Int8], shape: Shape) -> Int8:
 
 def _conv_transpose(op: ConvTranspose, inputs: list[Int8], shape: Shape) -> Int8:
     return _finish(_requantise(_transpose(inputs[0], op, shape), op.requantisation), op.finish)
+
+
+def _product(op: Product, inputs: list[Int8], shape: Shape) -> Int8:
+    first, second = inputs
+    x = first.astype(np.int64) - op.a_zp
+    w = second.reshape(-1, second.shape[3]).astype(np.int64) - op.b_zp
+    scale = Requantisation(np.zeros(1, np.int32), np.array([op.mantissa], np.uint32), np.array([op.shift], np.uint8))
+    return _finish(_requantise(x @ (w.T if op.turned else w), scale), op.finish)
 
 
 def _upsample(op: Upsample, inputs: list[Int8], shape: Shape) -> Int8:
@@ -201,6 +210,6 @@ Computed = Callable[[Any, list[Int8], Shape], Int8]
 COMPUTED: dict[type[Op], Computed] = {
     Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
     Slice: _slice, Reshape: _reshape, Interleave: _interleave, Constant: _constant, Softmax: softmax,
-    Normalisation: normalisation,
+    Normalisation: normalisation, Product: _product,
 }  # fmt: skip
 """For each kind of operation, the function that computes its result, in the result's shape, from its operands."""

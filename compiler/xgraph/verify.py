@@ -29,6 +29,7 @@ from compiler.xgraph.ops import (
     Upsample,
     Window,
 )
+from compiler.xgraph.products import Product, check_product
 from compiler.xgraph.row_operations import Normalisation, Softmax, check_normalisation, check_softmax
 from compiler.xgraph.tensor import Tensor
 
@@ -217,5 +218,6 @@ CHECKS: dict[type[Op], Check] = {
     Conv: Checks._conv, ConvTranspose: Checks._transpose, Pool: Checks._pool, Eltwise: Checks._eltwise,
     Upsample: Checks._upsample, Concat: Checks._concat, Slice: Checks._slice, Interleave: Checks._interleave,
     Reshape: Checks._reshape, Constant: Checks._constant, Softmax: check_softmax, Normalisation: check_normalisation,
+    Product: check_product,
 }  # fmt: skip
 """For each kind of operation, what must be true of it, besides that it has one output."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from onnx import ModelProto
 
-from compiler.zoo import random_functions, random_moves, random_rows, random_windows
+from compiler.zoo import random_functions, random_moves, random_products, random_rows, random_windows
 from compiler.zoo.network import OPSET, Value
 from compiler.zoo.random_layers import ALSO_OLD, LEAST_OPSET, MAKERS, AnyNetwork, Layer, Maps
 
-FAMILIES = (random_functions, random_moves, random_rows, random_windows)
+FAMILIES = (random_functions, random_moves, random_products, random_rows, random_windows)
 """Imported for the layers that they declare."""
 MOST_LAYERS = 9
 OLD, YOUNG = 9, 24

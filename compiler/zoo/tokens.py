@@ -48,6 +48,12 @@ class TokenNetwork(Network):
         table = self._rng.standard_normal((1, *x.shape[1:]), dtype=np.float32) * np.float32(0.1)
         return self._node("Add", [x], x.shape, x.moments, [self._constant("position", table)])
 
+    def behind_a_token(self, x: Value) -> Value:
+        """A learnt token before those of ``x``."""
+        n, tokens, features = x.shape
+        learnt = self._constant("token", self._rng.standard_normal((n, 1, features), dtype=np.float32))
+        return self._node("Concat", [Value(learnt, (n, 1, features)), x], (n, tokens + 1, features), x.moments, axis=1)
+
     def layer_norm(self, x: Value) -> Value:
         size = x.shape[-1]
         scale = self._rng.uniform(0.8, 1.25, size).astype(np.float32)
@@ -96,18 +102,19 @@ class TokenNetwork(Network):
         size = width // heads
         split = self.transposed_to(self.reshaped(self.linear(x, 3 * width), n, tokens, 3, heads, size), 2, 0, 3, 1, 4)
         q, k, v = (self.reshaped(self.part(split, 0, i, i + 1), n, heads, tokens, size) for i in range(3))
-        product = self._product(self.scaled(q, size**-0.5), self.transposed_to(k, 0, 1, 3, 2))
+        product = self.product(self.scaled(q, size**-0.5), self.transposed_to(k, 0, 1, 3, 2))
         if bias:
             product = self.embedded(product)
         shares = self._node("Softmax", [product], product.shape, Moments(1 / tokens, 1 / tokens**2), axis=-1)
-        mixed = self.transposed_to(self._product(shares, v), 0, 2, 1, 3)
+        mixed = self.transposed_to(self.product(shares, v), 0, 2, 1, 3)
         return self.linear(self.reshaped(Value(mixed.name, mixed.shape, Moments(0.0, 3 / tokens)), n, tokens, width), width)
 
     def perceptron(self, x: Value, hidden: int) -> Value:
         """Two dense layers with GELU between them."""
         return self.linear(self.gelu(self.linear(x, hidden)), x.shape[-1], 0.5)
 
-    def _product(self, a: Value, b: Value) -> Value:
+    def product(self, a: Value, b: Value) -> Value:
+        """Of two activations, in heads."""
         shape = (*a.shape[:-1], b.shape[-1])
         return self._node("MatMul", [a, b], shape, Moments(0.0, a.shape[-1] * a.moments.power * b.moments.power))
 

@@ -10,16 +10,20 @@ from compiler.zoo.tokens import TokenNetwork
 
 def vit(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, patch: int = 16, width: int = 192, depth: int = 12,
-    heads: int = 3,
+    heads: int = 3, token: bool = False,
 ) -> ModelProto:  # fmt: skip
-    """Patches as tokens, positions added, the mean of all tokens classified."""
-    net = TokenNetwork("vit", seed)
-    x = net.embedded(_patches(net, batch, size, patch, width))
+    """Patches as tokens, positions added, the mean of all tokens classified. ``token``: a learnt one goes before them, which is
+    classified instead, as DeiT has it."""
+    net = TokenNetwork("deit" if token else "vit", seed)
+    x = _patches(net, batch, size, patch, width)
+    x = net.embedded(net.behind_a_token(x) if token else x)
     for block in range(depth):
         with net.scope(f"block{block}"):
             x = net.add(x, net.attention(net.layer_norm(x), heads, width))
             x = net.add(x, net.perceptron(net.layer_norm(x), 4 * width))
-    return net.model(logits=net.dense(net.mean(net.layer_norm(x), [1]), classes))
+    x = net.layer_norm(x)
+    last = net.reshaped(net.part(x, 1, 0, 1), batch, width) if token else net.mean(x, [1])
+    return net.model(logits=net.dense(last, classes))
 
 
 def mixer(

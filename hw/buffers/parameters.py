@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
-from hw.interfaces import BufferRead, BufferWrite
+from hw.interfaces import BufferRead, BufferWrite, LaneWrite
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 
@@ -27,6 +27,9 @@ class ParameterMemory(wiring.Component):
     Parts of whole beats lie in rows of their own, so that the memory is as narrow as a part; others are chosen
     from the whole word.
 
+    With ``lanes``, input and output lanes of a weight word, there is a second write port, by lanes (``LaneWrite``). The two are
+    never used in the same cycle; bytes of columns are written apart then.
+
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
     write         seen by a read in the next cycle; what a read of that word in the same cycle returns is not defined
@@ -36,7 +39,7 @@ class ParameterMemory(wiring.Component):
 
     def __init__(
         self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = (),
-        attributes: Mapping[str, str] | None = None, pairs: bool = False,
+        attributes: Mapping[str, str] | None = None, pairs: bool = False, lanes: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
         """``delays``: cycles by which each column is read later; none unless given. ``attributes``: of the memories."""
         self.depth = depth
@@ -50,10 +53,12 @@ class ParameterMemory(wiring.Component):
         self.rows = parts if self.part_width % beat_bits == 0 else 1
         """Rows of a word."""
         self.pairs = pairs
+        self.lanes_of_word = lanes
         depth_bits = ceil_log2(depth)
         super().__init__({
             "write": In(BufferWrite(depth_bits, self.columns, beat_bits, pairs)),
             "read": In(BufferRead(self.part_bits + depth_bits, self.part_width)),
+            **({"lanes": In(LaneWrite(depth_bits, *lanes))} if lanes else {}),
         })
 
     @classmethod
@@ -62,7 +67,9 @@ class ParameterMemory(wiring.Component):
         parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts, "NORM": config.row_parts}.get(buffer, 1)
         word_bits = 8 * config.buffer_word_bytes(buffer)
         style = ram_attributes(getattr(config, f"{buffer.lower()}_ram", "auto"))
-        return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style, buffer == "WEIGHT")
+        weights = buffer == "WEIGHT"
+        lanes = (config.ic_p, config.oc_p) if weights and config.build_products else None
+        return cls(config.buffer_depth(buffer), word_bits, config.axi_data_bits, parts, delays, style, weights, lanes)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -79,16 +86,21 @@ class ParameterMemory(wiring.Component):
             width = min(self.beat_bits, self.word_bits - column * self.beat_bits)
             memory = Memory(shape=width, depth=self.depth << row_bits, init=[], attrs=self.attributes)
             m.submodules[f"column{column}"] = memory
-            write = memory.write_port()
+            write = memory.write_port(granularity=8 if self.lanes_of_word else None)
             read = memory.read_port()
             for row in range(self.rows):
                 number = row * columns + column
                 with m.If((self.write.column == number) | self._second(number)):
-                    m.d.comb += [write.en.eq(self.write.en), write.addr.eq(Cat(Const(row, row_bits), self.write.addr))]
+                    m.d.comb += [
+                        write.en.eq(self.write.en.replicate(len(write.en))),
+                        write.addr.eq(Cat(Const(row, row_bits), self.write.addr)),
+                    ]
             m.d.comb += [
                 write.data.eq(self.write.odd if self.pairs and column % 2 else self.write.data),
                 Cat(read.en, read.addr).eq(asked[self.delays[column]]),
             ]
+            if self.lanes_of_word:
+                self._write_lanes(m, write, column, self.lanes_of_word[1])
             words.append(read.data)
         whole: Value = Cat(words)
         if self.rows == 1 and self.part_bits:
@@ -98,6 +110,20 @@ class ParameterMemory(wiring.Component):
             whole = whole.word_select(chosen, self.part_width)
         m.d.comb += self.read.data.eq(whole)
         return m
+
+    def _write_lanes(self, m: Module, write: Any, column: int, outputs: int) -> None:
+        """The bytes of a column that a write by lanes takes."""
+        lanes = self.lanes
+        first = column * self.beat_bits // 8
+        places = [divmod(first + byte, outputs) for byte in range(len(write.en))]
+        with m.If(lanes.en):
+            m.d.comb += [
+                write.addr.eq(lanes.addr),
+                write.en.eq(Cat(lanes.inputs[i] & lanes.outputs[o] for i, o in places)),
+                write.data.eq(Cat(
+                    Mux(lanes.turned, lanes.by_input.word_select(i, 8), lanes.by_output.word_select(o, 8)) for i, o in places
+                )),
+            ]
 
     def _second(self, column: int) -> Value:
         """Whether a write of two columns begins at the one before this."""

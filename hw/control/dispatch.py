@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from hw.axi.slice import RegisterSlice
 from hw.control.units import HEADER_LAYOUT
-from isa.capabilities import built_units
+from isa.capabilities import built_instructions, built_units
 from isa.config import MachineConfig
 from isa.faults import Fault
-from isa.instructions import BY_NAME, INSTRUCTIONS, Unit
+from isa.instructions import BY_NAME, Unit
 
 FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
 """A program word as it was fetched; ``error``: DRAM refused it."""
@@ -46,7 +46,7 @@ class Dispatch(wiring.Component):
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._units = built_units(config)
-        self._known = [row for row in INSTRUCTIONS if row.unit is None or row.unit in self._units]
+        self._known = built_instructions(config)
         super().__init__({
             "start": In(1),
             "program_words": In(32),

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.control.checker import Checker
 from hw.control.collector import Collector, fields_of
 from hw.control.giver import TokenGiver
-from hw.control.units import TraceSignature, unit_rows
+from hw.control.units import TraceSignature
 from hw.interfaces import TICKET_BITS, unit_layout
-from isa.capabilities import built_units
+from isa.capabilities import built_units, unit_rows
 from isa.config import MachineConfig
 from isa.depths import IN_FLIGHT
 from isa.instructions import Unit
@@ -72,7 +72,7 @@ class Receiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        rows = unit_rows(self.unit)
+        rows = unit_rows(self.unit, self.config)
         m.submodules.collector = collector = Collector(rows)
         m.submodules.checker = checker = Checker(rows, self.config)
         m.submodules.giver = giver = TokenGiver()
@@ -135,7 +135,7 @@ class Receiver(wiring.Component):
         are there, unless it is another's turn."""
         payload = self.instruction.payload
         m.d.comb += [payload.ticket.eq(self.head_ticket), payload.opcode.eq(collector.header.opcode)]
-        longest, *others = sorted(unit_rows(self.unit), key=lambda row: -row.length)
+        longest, *others = sorted(unit_rows(self.unit, self.config), key=lambda row: -row.length)
         fields = fields_of(longest, collector.body)
         m.d.comb += [payload.op[longest.name][name].eq(value) for name, value in fields.items()]
         for row in others:

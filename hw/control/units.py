@@ -6,16 +6,10 @@ from amaranth import unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from isa.instructions import HEADER, INSTRUCTIONS, Unit
-from isa.table import Instruction
+from isa.instructions import HEADER
 
 HEADER_LAYOUT = data.StructLayout({f.name or "reserved": unsigned(f.bits) for f in HEADER})
 """The first word of every instruction."""
-
-
-def unit_rows(unit: Unit) -> tuple[Instruction, ...]:
-    """The instructions that this unit executes."""
-    return tuple(row for row in INSTRUCTIONS if row.unit is unit)
 
 
 class TraceSignature(wiring.Signature):

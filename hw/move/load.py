@@ -20,14 +20,16 @@ from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
 from hw.move.packer import Packer
-from hw.move.parameters import FILL_LAYOUT, ParameterWriter, choose, is_outside, memories, write_ports
+from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, is_outside, memories, write_ports
+from hw.move.product_weights import PRODUCT_LAYOUT, ProductWriter, lane_write
 from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
 from hw.move.segments import cut_context
 from hw.move.words import WordWalk, walk_layout, word_layout
+from isa.capabilities import unit_rows
 from isa.config import MachineConfig
 from isa.faults import Fault
-from isa.instructions import BY_NAME, Region, Unit
+from isa.instructions import BY_NAME, Buffer, Region, Unit
 from isa.registers import NO_LIMIT
 
 AHEAD = 8
@@ -48,29 +50,33 @@ def region_limits() -> In:
 
 def back_layout(config: MachineConfig) -> data.StructLayout:
     """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP, and whether this one is ``outside``
-    of its buffer."""
+    of its buffer. LOADW is a LOAD that ``makes_weights``."""
     return data.StructLayout({
         "is_load": unsigned(1),
         "outside": unsigned(1),
+        **({"makes_weights": unsigned(1), "product": PRODUCT_LAYOUT} if config.build_products else {}),
         "of": data.UnionLayout({"load": walk_layout(config, cut_context(config)), "fill": FILL_LAYOUT}),
     })
 
 
 class LoadUnit(wiring.Component):
-    """LOAD and LOADP in two halves: the front asks DRAM, the back writes what comes, many instructions later.
+    """LOAD, LOADP and LOADW in two halves: the front asks DRAM, the back writes what comes, many instructions later.
 
     ::
 
         instruction -+-> runs -> read engine -> AR
                      +-> queue -> words --+
                      R -> beats -> chunks -> packer -> fm_write
+                              |                  +-> product writer -> weight_lanes, params
                               +-> parameter writer -> weights, params, taps, pool_params, table_write
 
     On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 6 cycles after the
     beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
     bound is one beat per cycle and one word per cycle. Between the words of two LOADs there is a cycle, and one between
     the beats of two LOADPs.
-    LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order.
+    LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order. LOADW
+    (``build_products``) is a LOAD without neighbours: its words go to the product writer instead, once all earlier instructions
+    are written, and what follows waits for its ``done``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -83,6 +89,7 @@ class LoadUnit(wiring.Component):
             "fm_write": Out(FeatureMapWrite(config)),
             **write_ports(config),
             "table_write": Out(TableWrite(config)),
+            **({"weight_lanes": Out(lane_write(config))} if config.build_products else {}),
             "idle": Out(1),
         })
 
@@ -162,21 +169,45 @@ class LoadUnit(wiring.Component):
             packed.o.ready.eq(~packed.o.payload.write | write.ready),
             load_done.eq(packed.o.valid & packed.o.ready & packed.o.payload.done & ~over),
         ]
+        product = self._make_weights(m, head, walk, packed, loads, offered, load_done, over) if config.build_products else None
         m.d.sync += [
             loads.eq(loads + (begun & is_load) - load_done),
             fills.eq(fills + (begun & ~is_load) - parameters.done),
             self.done.eq(load_done | (parameters.done & ~parameters.error & ~over)),
         ]
-        self._connect_memories(m, parameters)
-        self._faults(m, runs, packer, parameters)
+        self._connect_memories(m, parameters, product)
+        self._faults(m, runs, packer, parameters, product)
 
+        writes = (write.valid & write.ready) | parameters.active
         m.d.comb += [
             self.busy.eq(taken_valid | queue.r_rdy | (queue.level != 0) | (loads != 0) | (fills != 0)),
-            self.active.eq((write.valid & write.ready) | parameters.active),
+            self.active.eq(writes | product.active if product else writes),
             self.wait_bank.eq(write.valid & ~write.ready),
             self.wait_dram.eq(packer.starved | ((fills != 0) & ~beat.valid)),
         ]
         return m
+
+    def _make_weights(
+        self, m: Module, head: Any, walk: WordWalk, packed: RegisterSlice, loads: Signal, offered: Signal, done: Signal,
+        over: Value,
+    ) -> ProductWriter:  # fmt: skip
+        """LOADW: its words go to the product writer, and it is alone in the back."""
+        m.submodules.product = product = ProductWriter(self.config)
+        makes_weights = Signal()
+        m.d.comb += [
+            product.start.eq(walk.i.valid & walk.i.ready & head.makes_weights),
+            product.settings.eq(head.product),
+            product.words.valid.eq(packed.o.valid & makes_weights),
+            product.words.payload.eq(packed.o.payload),
+        ]
+        m.d.sync += makes_weights.eq(product.start | (makes_weights & ~product.done))
+        with m.If(makes_weights | (head.makes_weights & (loads != 0))):
+            m.d.comb += walk.i.valid.eq(0)
+        with m.If(makes_weights):
+            m.d.sync += offered.eq(0)
+            m.d.comb += [packed.o.ready.eq(product.words.ready), done.eq(product.done & ~over)]
+        connect(m, product.weights, flipped(self.weight_lanes))
+        return product
 
     def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: RamFifo, stop: Signal) -> Value:
         """Takes an instruction, hands on its runs and what the back needs of it; high while it holds one."""
@@ -193,12 +224,13 @@ class LoadUnit(wiring.Component):
             with m.If(queue.w_rdy):
                 m.d.sync += back_due.eq(0)
 
-        load, loadp = taken.op.LOAD, taken.op.LOADP
+        load, loadp = self._as_load(m, taken), taken.op.LOADP
         transfer = runs.i.payload
+        moves = unit_rows(Unit.LOAD, self.config)
         is_load, apart, window = (Signal(name=name) for name in ("is_load", "apart", "window"))
         region = Signal(Region)
         m.d.comb += [
-            is_load.eq(taken.opcode == BY_NAME["LOAD"].opcode),
+            is_load.eq(taken.opcode.matches(*(row.opcode for row in moves if row.name != "LOADP"))),
             apart.eq(load.step > load.run),
             window.eq(load.step < load.run),
             region.eq(Mux(is_load, load.region, loadp.region)),
@@ -227,11 +259,28 @@ class LoadUnit(wiring.Component):
             runs.i.valid.eq(runs_due & ~silent),
             queue.w_en.eq(back_due),
         ]
-        self._hand_on(m, queue, taken, is_load, window, apart)
+        self._hand_on(m, queue, taken, load, is_load, window, apart)
         return runs_due | back_due
 
-    def _hand_on(self, m: Module, queue: RamFifo, taken: Any, is_load: Value, window: Value, apart: Value) -> None:
-        load, loadp = taken.op.LOAD, taken.op.LOADP
+    def _as_load(self, m: Module, taken: Any) -> Any:
+        """The instruction as a LOAD: LOADW is one of a row, whose feature-map words do not count."""
+        if not self.config.build_products:
+            return taken.op.LOAD
+        load, loadw = Signal.like(taken.op.LOAD, name="load"), taken.op.LOADW
+        m.d.comb += load.eq(taken.op.LOAD)
+        with m.If(taken.opcode == BY_NAME["LOADW"].opcode):
+            same = ("offset", "pixels", "fill", "step", "run", "lead", "region", "flip", "valid")
+            m.d.comb += [
+                load.as_value().eq(0),
+                load.rows.eq(1),
+                *(load[name].eq(loadw[name]) for name in same),
+            ]
+        return load
+
+    def _hand_on(
+        self, m: Module, queue: RamFifo, taken: Any, load: Any, is_load: Value, window: Value, apart: Value
+    ) -> None:
+        loadp = taken.op.LOADP
         back = data.View(back_layout(self.config), queue.w_data)
         i = Signal(walk_layout(self.config, cut_context(self.config)))
         fill = Signal(FILL_LAYOUT)
@@ -258,12 +307,26 @@ class LoadUnit(wiring.Component):
             i.context.apart.eq(apart),
             i.context.empty.eq(load.valid == 0),
         ]
+        if self.config.build_products:
+            names = ("turned", "run", "fill", "w_addr", "w_step", "p_addr", "x_zp", "w_zp", "scale")
+            m.d.comb += [
+                back.makes_weights.eq(taken.opcode == BY_NAME["LOADW"].opcode),
+                back.product.ticket.eq(taken.ticket),
+                *(back.product[name].eq(taken.op.LOADW[name]) for name in names),
+            ]
 
-    def _connect_memories(self, m: Module, parameters: ParameterWriter) -> None:
+    def _connect_memories(self, m: Module, parameters: ParameterWriter, product: ProductWriter | None) -> None:
         for name in (*memories(self.config).values(), "table_write"):
-            connect(m, getattr(parameters, name), flipped(getattr(self, name)))
+            if product is None or name != MEMORIES[Buffer.PARAM]:
+                connect(m, getattr(parameters, name), flipped(getattr(self, name)))
+        if product is not None:
+            for name in self.params.signature.members:
+                filled, made = getattr(parameters.params, name), getattr(product.params, name)
+                m.d.comb += getattr(self.params, name).eq(Mux(product.params.en, made, filled))
 
-    def _faults(self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter) -> None:
+    def _faults(
+        self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, product: ProductWriter | None
+    ) -> None:
         word = packer.words
         # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
         spoilt, outside = (Signal(name=name) for name in ("spoilt", "outside"))
@@ -279,6 +342,7 @@ class LoadUnit(wiring.Component):
             (outside, Fault.FM_ADDRESS, outside_ticket),
             (parameters.outside, Fault.BUFFER_ADDRESS, parameters.ticket),
             (parameters.error, Fault.READ_ERROR, parameters.ticket),
+            *([(product.outside, Fault.BUFFER_ADDRESS, product.ticket)] if product else []),
             (runs.limited & runs.beyond, Fault.REGION_LIMIT, runs.ticket),  # the deepest of them
         ], halt=self.halt)
 

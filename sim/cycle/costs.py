@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from isa.config import MachineConfig
 from isa.instructions import MISC_ALONE, MISC_REDUCTIONS, Buffer, PoolMode
+from isa.latency import RECORD_CYCLES, product_settle
 from sim.cycle.geometry import Taps
 from sim.cycle.lanes import Operand, lane_waits, lanes_meet, operand_groups, operand_waits
 from sim.cycle.rivals import IDLE, Use
@@ -20,7 +21,7 @@ from sim.cycle.rivals import groups as bank_groups
 from sim.cycle.rows import RowCost, row_costs
 from sim.cycle.runs import Cuts, Runs, loaded, saved
 from sim.cycle.several import several_steps, several_waits
-from sim.cycle.timing import Drain, drain_of, pool_drain_of
+from sim.cycle.timing import WEIGHT_STEP, Drain, drain_of, pool_drain_of
 from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, Way, WindowWalk
 
@@ -79,7 +80,7 @@ class MiscCost:
 
 @dataclass(frozen=True, slots=True)
 class MoveCost:
-    """LOAD, LOADP or SAVE: ``beats`` in DRAM, ``cycles`` when nobody else uses it."""
+    """LOAD, LOADP, LOADW or SAVE: ``beats`` in DRAM, ``cycles`` when nobody else uses it."""
 
     beats: int
     cycles: int
@@ -93,7 +94,9 @@ class MoveCost:
     """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
     edge: int = 0
-    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another."""
+    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another. LOADW: those of records, too."""
+    alone: bool = False
+    """LOADW: it begins when the instruction before it is done, and the next one when it is done itself."""
     bursts: int = 0
     """LOAD: read bursts."""
     run: int = 0
@@ -194,7 +197,7 @@ def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def _load(
-    config: MachineConfig, touched: Groups, walk: LoopWalk,
+    config: MachineConfig, touched: Groups, walk: LoopWalk | None,
     offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int,
 ) -> Cost:  # fmt: skip
     beat, lanes = config.axi_bytes, config.ic_p
@@ -220,6 +223,25 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
         cycles = count * config.buffer_word_bytes(name) if name == "TABLE" else beats
         costs.append(MoveCost(beats, cycles, cycles, 0, parameters=True, bursts=-(-beats // config.burst_beats), run=beats))
     return costs
+
+
+def loadw_costs(config: MachineConfig, f: Fields) -> list[Cost]:
+    """As LOAD, but some words take several cycles; pixels of fill and records follow."""
+    names = ("offset", "pixels", "step", "run", "lead", "valid", "turned")
+    return [_loadw(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
+
+
+def _loadw(
+    config: MachineConfig, offset: int, pixels: int, step: int, run: int, lead: int, valid: int, turned: int
+) -> Cost:  # fmt: skip
+    load = _load(config, 0, None, offset, 0, 1, pixels, step, run, lead, valid)
+    vectors, chunks = -(-run // config.ic_p), -(-run // config.oc_p)
+    of_pixel = max(vectors, RECORD_CYCLES) if turned else chunks
+    fill = -pixels % (config.oc_p if turned else config.ic_p)
+    records = WEIGHT_STEP + product_settle(config)
+    if not turned:
+        records += chunks * config.oc_p * RECORD_CYCLES + product_settle(config)
+    return replace(load, cycles=max(load.cycles, pixels * of_pixel), edge=load.edge + fill * of_pixel + records, alone=True)
 
 
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
@@ -249,8 +271,8 @@ def _save(
 
 
 COSTS: dict[str, Callable[[MachineConfig, Fields], Sequence[Cost]]] = {
-    "LOAD": load_costs, "LOADP": loadp_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs, "MISC": misc_costs,
-    "ROW": row_costs,
+    "LOAD": load_costs, "LOADP": loadp_costs, "LOADW": loadw_costs, "SAVE": save_costs, "CONV": conv_costs, "POOL": pool_costs,
+    "MISC": misc_costs, "ROW": row_costs,
 }  # fmt: skip
 
 

@@ -101,7 +101,7 @@ class LoadPipeline(_Mover):
         self._walked = 0.0
         """The share of an instruction that came in earlier transfers."""
         self._last: MoveCost | None = None
-        """LOAD begins when LOADP is written, and the other way round."""
+        """LOAD begins when LOADP is written, and the other way round; LOADW waits for everything, and everything for it."""
         self._runs = (0, 0)
         """Beats of the last two runs."""
         self._bursts: deque[tuple[int, float]] = deque(maxlen=BURSTS_AHEAD)
@@ -110,8 +110,8 @@ class LoadPipeline(_Mover):
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
         gap = LOAD_GAP if cost.parameters or cost.cycles > cost.beats else 0
-        if self._last is not None and cost.parameters != self._last.parameters:
-            gap = self._tail(self._last) + (LOAD_WORD if self._last.parameters else 0)
+        if self._last is not None and (cost.parameters != self._last.parameters or cost.alone or self._last.alone):
+            gap = self._tail(self._last) + (0 if cost.parameters else LOAD_WORD)
         self._last = cost
         due = cycle + (self._read if cost.beats else LOAD_FILL)
         if cost.beats:

@@ -60,6 +60,8 @@ LOAD_READ = stages.LOAD_FRONT + SPLITTER + CHANNEL + SLICE + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat."""
 LOAD_TAIL = CHANNEL + SLICE + stages.PACKER + stages.FM_WRITE + DONE - 1
 """From the cycle after the last beat's read, or after the last word's, to ``done``."""
+WEIGHT_STEP = 1
+"""Of LOADW, from a word to its step."""
 LOAD_WORD = SLICE
 """By which the first word of a LOAD is later than its bytes when these had to wait for the LOADP before it."""
 LOADP_TAIL = CHANNEL + SLICE + DONE - 1

@@ -13,7 +13,7 @@ from isa.codec import Op
 from isa.config import MachineConfig
 from isa.faults import Fault, MachineFault
 from isa.instructions import MISC_ALONE, Activation, Buffer, PoolMode, Region, RowMode
-from sim.functional import conv, misc, move, pool, rows
+from sim.functional import conv, misc, move, pool, products, rows
 from sim.functional.addresses import MODULUS, Ints, Nest, constant, fm_modulus, outside, steps, words_of
 from sim.functional.state import dram_address
 from sim.functional.window import Window
@@ -101,6 +101,17 @@ class _Footprinter:
         count = f.count * self.config.buffer_dram_bytes(buffer.name, f.int4)
         self.result.reads[Space.DRAM] = np.array([[first, first + count]], dtype=np.int64)
         self.entries(self.result.writes, buffer, [f.dst + steps(f.count, 1)])
+
+    def loadw(self) -> None:
+        f, writes = self.f, self.result.writes
+        first = dram_address(self.config, self.bases, f.region, f.offset)
+        runs, distance, length = move.fetched_runs(f)
+        if runs:
+            starts = first + steps(runs, distance)
+            self.result.reads[Space.DRAM] = merged(np.stack([starts, starts + length], axis=1))
+        chunks = products.chunks_of(f, self.config)
+        self.entries(writes, Buffer.WEIGHT, products.weight_words(f, self.config))
+        self.entries(writes, Buffer.PARAM, [f.p_addr + steps(chunks, 1)])
 
     def conv(self) -> None:
         f, reads = self.f, self.result.reads

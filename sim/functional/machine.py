@@ -20,6 +20,7 @@ from sim.functional.conv import conv
 from sim.functional.misc import misc
 from sim.functional.move import load, loadp, save
 from sim.functional.pool import pool
+from sim.functional.products import loadw
 from sim.functional.rows import row
 from sim.functional.state import Bytes, Context, MachineState
 from sim.functional.tokens import TokenCounters
@@ -31,6 +32,7 @@ PROGRESS_SECONDS = 0.5
 SEMANTICS: dict[str, Callable[[Context, SimpleNamespace], None]] = {
     "LOAD": load,
     "LOADP": loadp,
+    "LOADW": loadw,
     "SAVE": save,
     "CONV": conv,
     "POOL": pool,

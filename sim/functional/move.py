@@ -1,4 +1,4 @@
-"""LOAD, LOADP and SAVE: moves between DRAM and the buffers."""
+"""LOAD, LOADP, LOADW and SAVE: moves between DRAM and the buffers."""
 
 from __future__ import annotations
 
@@ -53,16 +53,22 @@ def load(context: Context, f: SimpleNamespace) -> None:
         context.require_dram(address, (runs - 1) * distance + length, Fault.READ_ERROR)
     context.dram_read[FEATURE_MAP] += f.rows * runs * length
 
-    vectors = -(-f.run // config.ic_p)
-    lanes = np.full((f.rows, f.pixels, vectors * config.ic_p), f.fill & 0xFF, dtype=np.uint8)
-    logical = np.full((f.pixels - 1) * f.step + f.run, f.fill & 0xFF, dtype=np.uint8)
-    for row, address in enumerate(addresses):
-        if runs:
-            wanted = (runs - 1) * distance + min(length, logical.size - f.lead)
-            source = context.memory[address : address + max(0, wanted)]
-            logical[f.lead : f.lead + source.size] = source ^ FLIP if f.flip else source
-        lanes[row, :, : f.run] = as_strided(logical, (f.pixels, f.run), (f.step, 1))
+    lanes = np.stack([pixels_of_row(context, f, address) for address in addresses])
     state.write_words(grid(*load_words(f, config), modulus=fm_modulus(config)), lanes.view(np.int8))
+
+
+def pixels_of_row(context: Context, f: SimpleNamespace, address: int) -> Bytes:
+    """The channel vectors of each pixel of a row that begins at a DRAM address, one after the other."""
+    runs, distance, length = fetched_runs(f)
+    vectors = -(-f.run // context.config.ic_p)
+    lanes = np.full((f.pixels, vectors * context.config.ic_p), f.fill & 0xFF, dtype=np.uint8)
+    logical = np.full((f.pixels - 1) * f.step + f.run, f.fill & 0xFF, dtype=np.uint8)
+    if runs:
+        wanted = (runs - 1) * distance + min(length, logical.size - f.lead)
+        source = context.memory[address : address + max(0, wanted)]
+        logical[f.lead : f.lead + source.size] = source ^ FLIP if f.flip else source
+    lanes[:, : f.run] = as_strided(logical, (f.pixels, f.run), (f.step, 1))
+    return lanes
 
 
 def save(context: Context, f: SimpleNamespace) -> None:

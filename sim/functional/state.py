@@ -77,6 +77,11 @@ class Context:
         if first + count > depth:
             raise MachineFault(Fault.BUFFER_ADDRESS, self.pc, f"{what} {first + count - 1} is not below {depth}")
 
+    def require_buffer(self, nest: Nest, depth: int, what: str) -> None:
+        """Stop the machine if the nest leaves a parameter buffer."""
+        if outside(nest, depth):
+            raise MachineFault(Fault.BUFFER_ADDRESS, self.pc, f"{what}: one is not below {depth}")
+
     def dram_address(self, region: int, offset: int) -> int:
         return dram_address(self.config, self.bases, region, offset)
 

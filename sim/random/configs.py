@@ -26,7 +26,7 @@ def random_config(seed: int) -> MachineConfig:
     while True:
         try:
             drawn = _drawn(rng, f"random{seed}")
-            drawn |= _rows(drawn)
+            drawn |= _rows(drawn) | _products(drawn)
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
@@ -43,7 +43,7 @@ def any_config(seed: int) -> MachineConfig:
                 "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(divisors(px_p * oc_p)),
                 "pool_finish": rng.choice(divisors(ic_p)), "misc_lanes": rng.choice(divisors(ic_p)),
             }  # fmt: skip
-        drawn |= _rows(drawn)
+        drawn |= _rows(drawn) | _products(drawn)
         try:
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
@@ -84,6 +84,12 @@ def _rows(drawn: dict[str, Any]) -> dict[str, Any]:
     rng, lanes = random.Random(f"rows {drawn['name']}"), drawn["ic_p"]
     built, words = rng.random() < 0.3, _between(rng, 1, min(256, MAX_ROW // lanes))
     return {"build_rows": built, "row_lanes": rng.choice(divisors(lanes)), "row_words": words}
+
+
+def _products(drawn: dict[str, Any]) -> dict[str, Any]:
+    """Drawn apart, too, among machines that can have LOADW."""
+    divides = drawn["ic_p"] % drawn["oc_p"] == 0
+    return {"build_products": divides and random.Random(f"products {drawn['name']}").random() < 0.5}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

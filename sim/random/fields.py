@@ -10,14 +10,15 @@ from itertools import islice
 
 import numpy as np
 
-from isa.capabilities import built_units
+from isa.capabilities import built_instructions
 from isa.codec import Op, broken_rule, decode, encode
 from isa.config import MachineConfig
-from isa.instructions import INSTRUCTIONS, Buffer, Region, Unit
+from isa.instructions import Buffer, Region, Unit
 from isa.table import Instruction, Placed
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Space, beyond, footprint, touched
 from sim.random.moves import load, loadp, save
+from sim.random.products import loadw
 from sim.random.program import LONGEST_ROW, random_memory
 from sim.random.rows import rows
 from sim.random.tokens import unit_of
@@ -72,8 +73,8 @@ def variants(config: MachineConfig, share: int = 1) -> Iterator[Turned]:
 
 def bits_of(config: MachineConfig) -> Iterator[tuple[Instruction, Placed, int]]:
     """Every bit of every field of the instructions of units."""
-    for row in INSTRUCTIONS:
-        if row.unit in built_units(config):
+    for row in built_instructions(config):
+        if row.unit is not None:
             for place in row.placed:
                 yield from ((row, place, bit) for bit in range(place.field.bits))
 
@@ -133,6 +134,8 @@ def _draw(rng: random.Random, config: MachineConfig, dram: Dram, name: str) -> O
             return rows(rng, config, BEATS)
         case "LOADP":
             return loadp(rng, config, dram)
+        case "LOADW":
+            return loadw(rng, config, dram, BEATS)
         case "LOAD":
             return load(rng, config, dram, BEATS)
         case _:

@@ -81,7 +81,7 @@ def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     """Cells read and written, whether they exist or not."""
     result = {
         "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
-        "ROW": _row,
+        "ROW": _row, "LOADW": _loadw,
     }[op.name](op, config, dram)  # fmt: skip
     for cells_of in (result.reads, result.writes):
         for space, cells in cells_of.items():
@@ -154,15 +154,29 @@ def axes_add(cells: Cells, count: int) -> Cells:
 
 
 def _load(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
-    starts = row_starts(op, dram.bases[Region(op["region"])], config)
-    if op["step"] > op["run"]:
-        data = axes((op["pixels"], op["step"]), (op["run"], 1)) if op["valid"] else np.zeros(0, np.int64)
-    else:
-        data = np.arange(op["valid"], dtype=np.int64)
+    starts, data = row_starts(op, dram.bases[Region(op["region"])], config), _bytes_of_row(op)
     vectors = -(-op["run"] // config.ic_p)
     written = op["d_addr"] + axes((op["rows"], op["d_ys"]), (op["pixels"], op["d_xs"]), (vectors, op["d_cs"]))
     result = Footprint({Space.DRAM: (starts[:, None] + data[None, :]).reshape(-1)}, {Space.FM: _words(written, config)})
     result.repeats = distinct(written).size != written.size
+    return result
+
+
+def _bytes_of_row(op: Op) -> Cells:
+    """What LOAD fetches of a row, from the row's first byte."""
+    if op["step"] > op["run"]:
+        return axes((op["pixels"], op["step"]), (op["run"], 1)) if op["valid"] else np.zeros(0, np.int64)
+    return np.arange(op["valid"], dtype=np.int64)
+
+
+def _loadw(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
+    start = dram.bases[Region(op["region"])] + op["offset"]
+    inputs, outputs = (op["run"], op["pixels"]) if op["turned"] else (op["pixels"], op["run"])
+    vectors, chunks = -(-inputs // config.ic_p), -(-outputs // config.oc_p)
+    weights = op["w_addr"] + axes((chunks, vectors if op["turned"] else op["w_step"]), (vectors, 1))
+    result = Footprint({Space.DRAM: start + _bytes_of_row(op)})
+    result.writes = {Space.WEIGHT: weights, Space.PARAM: op["p_addr"] + np.arange(chunks)}
+    result.repeats = distinct(weights).size != weights.size
     return result
 
 

@@ -41,7 +41,7 @@ def load(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> 
         needed = max(0, (v["pixels"] - 1) * v["step"] + run - v["lead"])
         v["valid"] = rng.choice((needed, needed, needed, rng.randint(0, needed), needed + rng.randint(0, 40), 0))
         bytes_in_row = v["valid"]
-    v |= _dram_rows(rng, config, dram, v["rows"], max(1, bytes_in_row), separate=False)
+    v |= dram_rows(rng, config, dram, v["rows"], max(1, bytes_in_row), separate=False)
     v["d_ys"], v["d_xs"], v["d_cs"] = subtensor_strides(rng, [v["rows"], v["pixels"], vectors], 9)
     last = int(axes((v["rows"], v["d_ys"]), (v["pixels"], v["d_xs"]), (vectors, v["d_cs"])).max())
     v["d_addr"] = place(rng, config, 0, last)
@@ -55,7 +55,7 @@ def save(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> 
     v["rows"] = log_uniform(rng, 1, max(1, min(budget // vectors, 12)))
     v["pixels"] = log_uniform(rng, 1, max(1, min(budget // (vectors * v["rows"]), 40)))
     v["step"] = v["run"] + rng.choice((0, 0, log_uniform(rng, 1, 40)))
-    v |= _dram_rows(rng, config, dram, v["rows"], (v["pixels"] - 1) * v["step"] + v["run"], separate=True)
+    v |= dram_rows(rng, config, dram, v["rows"], (v["pixels"] - 1) * v["step"] + v["run"], separate=True)
     v["s_ys"], v["s_xs"], v["s_cs"] = (
         subtensor_strides(rng, [v["rows"], v["pixels"], vectors], 9)
         if rng.random() < 0.8
@@ -97,7 +97,7 @@ def _fill(rng: random.Random, config: MachineConfig, dram: Dram, start: int, cou
         run = config.ic_p if rng.random() < 0.8 else rng.randint(1, config.ic_p)
         v = {"rows": 1, "pixels": pixels, "run": run, "step": run, "valid": min(pixels * run, longest_load(config))}
         v |= {"fill": int8(rng), "d_xs": 1, "d_addr": start}
-        v |= _dram_rows(rng, config, dram, 1, pixels * run, separate=False)
+        v |= dram_rows(rng, config, dram, 1, pixels * run, separate=False)
         yield Op("LOAD", v)
         start, count = start + pixels, count - pixels
 
@@ -113,7 +113,7 @@ def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: B
     })  # fmt: skip
 
 
-def _dram_rows(
+def dram_rows(
     rng: random.Random, config: MachineConfig, dram: Dram, rows: int, row_bytes: int, *, separate: bool
 ) -> dict[str, int]:
     """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit. ``separate``: they are written, so

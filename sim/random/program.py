@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from sim.random.draw import int8
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size, surplus_lanes
 from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
+from sim.random.products import loadw
 from sim.random.rows import rows
 from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
 from sim.random.windows import Chain, conv, pool
@@ -174,19 +175,28 @@ class Builder:
         units += [Unit.ROW] * 4 * config.build_rows
         match rng.choice(units):
             case Unit.CONV:
-                return conv(rng, config, BEATS, self.chains)
+                return self._of_products(conv(rng, config, BEATS, self.chains))
             case Unit.POOL:
                 return pool(rng, config, BEATS)
             case Unit.MISC:
                 return misc(rng, config, BEATS)
             case Unit.ROW:
                 return rows(rng, config, BEATS)
+            case Unit.LOAD if config.build_products and rng.random() < 0.5:
+                return loadw(rng, config, self.dram, BEATS)
             case Unit.LOAD if rng.random() < 0.2:
                 return loadp(rng, config, self.dram)
             case Unit.LOAD:
                 return load(rng, config, self.dram, BEATS)
             case _:
                 return save(rng, config, self.dram, BEATS)
+
+    def _of_products(self, op: Op | None) -> Op | None:
+        """A CONV, often by the weights and records of the last LOADW."""
+        made = next((each for each in reversed(self.ops) if each.name == "LOADW"), None)
+        if op is None or made is None or self.rng.random() < 0.3:
+            return op
+        return replace(op, values={**op.values, "w_addr": made["w_addr"], "p_addr": made["p_addr"], "w_zp": made["w_zp"]})
 
     def add(self, op: Op) -> bool:
         """Append the instruction and what it needs, if it is legal."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 from amaranth import Module
@@ -64,6 +66,8 @@ class MoveBench:
     limit: int = 20000
     entries: dict[tuple[str, int], dict[int, int]] = field(default_factory=dict)
     """What LOADP wrote: (port, word) to column to beat, and ("table", number) to index to byte."""
+    weights: dict[int, dict[int, int]] = field(default_factory=dict)
+    """What LOADW wrote: word to byte to value."""
     done: list[int] = field(default_factory=list)
     """The cycle of each ``done``."""
     accepted: list[int] = field(default_factory=list)
@@ -101,6 +105,8 @@ class MoveBench:
             for name in memories_of(self.config).values():
                 port = getattr(dut, name)
                 monitored += [port.en, port.addr, port.column, port.data]
+        by_lanes = list(_members(dut.weight_lanes)) if load and self.config.build_products else []
+        monitored += by_lanes
         on_the_way = deque([0] * (BANK_LATENCY - 1))
         self._offer(ctx, waiting)
         ctx.set(lanes.ready, 1)
@@ -128,7 +134,9 @@ class MoveBench:
                     assert unit[15] == (1 << self.config.ic_p) - 1
                     self.words[addr] = unit[14].to_bytes(self.config.ic_p, "little")
                     self.write_cycles.append(cycle)
-                self._take_parameters(unit[16:])
+                self._take_parameters(unit[16 : len(unit) - len(by_lanes)])
+                if by_lanes:
+                    self._take_weights(*unit[-len(by_lanes) :])
             else:
                 word = self.words.get(addr, bytes(self.config.ic_p)) if fm_valid and fm_ready else b""
                 on_the_way.append(int.from_bytes(word, "little"))
@@ -158,6 +166,14 @@ class MoveBench:
             for name in op.row.fields:
                 ctx.set(getattr(fields, name), op[name])
 
+    def _take_weights(self, en: int, addr: int, turned: int, inputs: int, outputs: int, by_input: int, by_output: int) -> None:
+        ic_p, oc_p = self.config.ic_p, self.config.oc_p
+        assert en or not inputs
+        for i, o in product(range(ic_p), range(oc_p)):
+            if inputs >> i & outputs >> o & 1:
+                byte = by_input >> 8 * i if turned else by_output >> 8 * o
+                self.weights.setdefault(addr, {})[i * oc_p + o] = byte & 0xFF
+
     def _take_parameters(self, values: list[int]) -> None:
         en, table, index, byte, both, odd, *memories = values
         if en:
@@ -169,6 +185,10 @@ class MoveBench:
                 word[column] = beat
                 if name == "weights" and both and column + 1 < columns(self.config, Buffer.WEIGHT):
                     word[column + 1] = odd
+
+
+def _members(port: Any) -> Iterator[Any]:
+    return (getattr(port, name) for name in port.signature.members)
 
 
 def naive_load(config: MachineConfig, memory: bytes, op: Op) -> Words:

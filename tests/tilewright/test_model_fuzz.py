@@ -93,7 +93,7 @@ def test_on_the_rtl_the_whole_memory_is_the_simulators(first: int, config: Machi
 def test_every_operator_of_the_table_of_support_is_drawn_and_runs_on_the_machine() -> None:
     """Those of float models, and of both forms that onnxruntime's tool writes."""
     table = {row.operator for row in support_table()}
-    machine = replace(preset("base"), build_rows=True)
+    machine = replace(preset("base"), build_rows=True, build_products=True)
     seen: set[str] = set()
     drawn: set[str] = set()
     for kind in MAKERS:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compiler.driver import frugal_steps, objective_of
+from compiler.frontend.extras import Extras
 from compiler.planning.plan import Plan
 from compiler.programs.fitting import fitted
 from compiler.programs.limit import curve
@@ -40,7 +41,7 @@ def memory_curve(
 ) -> list[Point]:  # fmt: skip
     """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
     database = open_database(config)
-    imported = imported_as(path, **how, rows=config.build_rows)
+    imported = imported_as(path, **how, extras=Extras.of(config))
     wanted = objective_of(objective)
     imported, known = fitted(imported, config, wanted, database)
     graph = imported.graph

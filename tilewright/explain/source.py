@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.driver import check_choices, frugal_steps, objective_of
 from compiler.emit.described import schedule_text
+from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import Mask
 from compiler.planning.plan import Plan
@@ -63,7 +64,7 @@ def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitio
     # What the compilation was asked to leave to the CPU is there; all else is on the machine.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # nothing of it is quantised again
-        imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT), rows=program.config.build_rows)
+        imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT), extras=Extras.of(program.config))
     graph = fitted(imported, program.config)[0].graph
     evaluator = Evaluator(program.config, graph, open_database(program.config), effort=effort)
     sets = evaluator.sets
@@ -90,7 +91,7 @@ def schedule_of_model(
     """All that the strategy decides, as text; ``how``: of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
-    imported, known = fitted(imported_as(path, **how, rows=config.build_rows), config, objective_of(objective), database)
+    imported, known = fitted(imported_as(path, **how, extras=Extras.of(config)), config, objective_of(objective), database)
     found = frugal_steps(config, imported.graph, strategy, objective, database, known, effort=effort, progress=progress)
     return schedule_text(config, imported.graph, found.steps, found.sharing)
 
@@ -102,7 +103,7 @@ def of_model(
     """What the strategy chooses; ``how``: of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
-    imported = imported_as(path, **how, rows=config.build_rows)
+    imported = imported_as(path, **how, extras=Extras.of(config))
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
     found = frugal_steps(config, graph, strategy, objective, database, known, effort=effort, progress=progress)

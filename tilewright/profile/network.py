@@ -10,15 +10,16 @@ from functools import cached_property, lru_cache
 
 import onnx
 
+from compiler.frontend.importer.products import HEADS
 from compiler.frontend.importer.transposed import PHASES
-from compiler.passes.split_dilated import PARTS
+from compiler.passes import part_rows, split_dilated
 from isa.program import WHOLE_MODEL, HostTensor, Program
 from tilewright.profile.macs import macs_of, sized
 from tilewright.profile.parts import parsed
 from tilewright.profile.shapes import Shapes, shapes_of
 
 FLOAT_BYTES = 4
-_PIECE = re.compile(rf"(.+)(?:{PHASES}|{PARTS})\d+")
+_PIECE = re.compile(rf"(.+)(?:{PHASES}|{split_dilated.PARTS}|{HEADS}|{part_rows.PARTS})\d+")
 
 
 @dataclass(frozen=True, eq=False)

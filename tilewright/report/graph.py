@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
 from compiler.fusion.legal import OpSets, bits_of
 from compiler.planning.grouping import machine_ops
@@ -74,7 +75,7 @@ def _operations(program: Program) -> OpSets | None:
     if blob is None:
         return None
     try:
-        graph = import_model(parsed(WHOLE_MODEL, blob), rows=program.config.build_rows).graph
+        graph = import_model(parsed(WHOLE_MODEL, blob), extras=Extras.of(program.config)).graph
     except TilewrightError:
         return None
     return OpSets(graph) if machine_ops(graph) else None

@@ -11,6 +11,7 @@ import onnx
 
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import Constraint, require
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.guess import guess_letters
 from compiler.frontend.importer.layout import Layout, Shape4, map_shape, plain
 from compiler.frontend.importer.values import Mapped, Params, Value
@@ -42,9 +43,9 @@ def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
 class Context:
     """Rules read values by ONNX name, add operations, and set the values of a node's outputs."""
 
-    def __init__(self, model: Model, rows: bool = False) -> None:
-        """``rows``: whether the machine has ROW."""
-        self.model, self.rows = model, rows
+    def __init__(self, model: Model, extras: Extras = NO_EXTRAS) -> None:
+        """``extras``: of the machine."""
+        self.model, self.extras = model, extras
         self.producers = model.producers()
         self.consumers = model.consumers()
         self.values: dict[str, Value] = {}
@@ -114,7 +115,7 @@ class Context:
     def _root(self, name: str) -> Mapped:
         shape = self.shape(name)
         require(general.at_most_four_dimensions, shape)
-        letters = guess_letters(self.consumers, name, len(shape), self.model.constants, self.rows)
+        letters = guess_letters(self.consumers, name, len(shape), self.model.constants, self.extras.rows)
         if letters == "WC" and shape[0] > general.MOST_SIDE:
             letters = "NC"
         params = self.host_params(name)
@@ -161,9 +162,12 @@ class Context:
         tensor = self.tensors[value.tensor]
         return Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
 
-    def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True) -> Mapped:
-        """One float result that is quantised twice is two operations of one node: the second has a name of its own."""
-        origin = op.name if op.name in self._names else self.current
+    def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True, origin: str = "") -> Mapped:
+        """One float result that is quantised twice is two operations of one node: the second has a name of its own.
+
+        ``origin``: the node that asks for it, if neither its namesake nor the one at work does.
+        """
+        origin = origin or (op.name if op.name in self._names else self.current)
         name = op.name
         while name in self.origins or (name != op.name and name in self._names):
             name += "'"

@@ -17,6 +17,7 @@ from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
 from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.patches import in_patches, patches
+from compiler.frontend.importer.products import product
 from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.importer.views import arranged, reshaped
@@ -132,7 +133,11 @@ def gemm(ctx: Context, node: Node) -> None:
 @rule("MatMul")
 def matmul(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
-    ctx.values[node.output] = dense(ctx, node, x, weights_behind(ctx, node.inputs[1]))
+    other = ctx.value(node.inputs[1])
+    if isinstance(other, Mapped):
+        ctx.values[node.output] = product(ctx, node, x, other)
+    else:
+        ctx.values[node.output] = dense(ctx, node, x, weights_behind(ctx, node.inputs[1]))
 
 
 @rule("QLinearMatMul")
@@ -140,7 +145,11 @@ def qlinear_matmul(ctx: Context, node: Node) -> None:
     x = ctx.mapped(node.inputs[0])
     x = replace(x, params=ctx.params(node.inputs[1], node.inputs[2]))
     params = ctx.params(node.inputs[6], node.inputs[7])
-    value = dense(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 1))
+    other = ctx.value(node.inputs[3])
+    if isinstance(other, Mapped):
+        value = product(ctx, node, x, replace(other, params=ctx.params(node.inputs[4], node.inputs[5])))
+    else:
+        value = dense(ctx, node, x, quantised_weights(ctx, node.inputs[3], node.inputs[4], node.inputs[5], 1))
     ctx.values[node.output] = finished(ctx, value, params, node.output)
 
 

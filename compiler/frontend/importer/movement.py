@@ -13,7 +13,8 @@ from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer import kernels
 from compiler.frontend.importer.constants import alone, dequantised_constant, fixed
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
-from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import Layout, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import axis as whole_axis
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Fixed, Joined, Mapped, Mean, Params
 from compiler.frontend.importer.views import MOST_ONES, arranged, joined, reshaped, selected, sliced
@@ -126,6 +127,10 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     require(general.at_most_four_dimensions, x.shape)
     assert letters is not None
     if not _is_natural(ctx, x):
+        # Products of activations read them as they lie; whatever else does is on the CPU.
+        features = _cut_features(ctx, x, cuts) if ctx.extras.products else None
+        if features is not None:
+            return features
         x = arranged(ctx, x, letters)
     else:
         letters = "".join(_letter(x, i) or letters[i] for i in range(len(x.shape)))
@@ -153,6 +158,16 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     if target == ctx.map_shape(x):
         return replace(x, layout=plain(letters, shape))
     return sliced(ctx, x, (first["H"], first["W"], first["C"]), (step["H"], step["W"]), target, plain(letters, shape))
+
+
+def _cut_features(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped | None:
+    """Neighbouring features of tokens: pixels stay where they are, whatever dimensions they form."""
+    (n, h, w, c), (first, step, count) = ctx.map_shape(x), cuts[-1]
+    others = all(cut == (0, 1, size) for cut, size in zip(cuts[:-1], x.shape[:-1], strict=True))
+    if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", c):
+        return None
+    layout = Layout((*x.layout.dims[:-1], whole_axis("C", count)))
+    return sliced(ctx, x, (0, 0, first), (1, 1), (n, h, w, count), layout)
 
 
 def _letter(x: Mapped, index: int) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from compiler.frontend.checks import finite
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import Unsupported, require
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer import (
     elementwise,
     linear,
@@ -26,12 +27,12 @@ FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation
 """Imported for the rules that they declare."""
 
 
-def interpreted(model: Model, refused: Mapping[str, str], row_unit: bool = False) -> Context:
+def interpreted(model: Model, refused: Mapping[str, str], extras: Extras = NO_EXTRAS) -> Context:
     """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute.
 
-    ``refused``: nodes that are not asked, with reasons. ``row_unit``: whether the machine has ROW.
+    ``refused``: nodes that are not asked, with reasons. ``extras``: of the machine.
     """
-    ctx = Context(model, row_unit)
+    ctx = Context(model, extras)
     for node in model.nodes:
         ctx.current = node.name
         if node.name in refused:
@@ -39,7 +40,7 @@ def interpreted(model: Model, refused: Mapping[str, str], row_unit: bool = False
             continue
         key = (node.domain, node.op_type)
         rule = RULES.get(key)
-        if rule is None or (key in rows.OF_ROWS and not row_unit):
+        if rule is None or (key in rows.OF_ROWS and not extras.rows):
             ctx.reasons[node.name] = f"no unit of the machine computes {node.op_type}"
             continue
         try:

@@ -30,7 +30,7 @@ MACHINE = (
 COST = (
     "reads", "writes", "reads_b", "cycles", "words", "wait_bank",
     "groups", "group", "wait_end", "stores", "drain_cycles", "drain_every", "drain_words", "drain_parts", "drain_last",
-    "beats", "bursts", "run", "edge", "address_wait", "parameters", "walks", "two",
+    "beats", "bursts", "run", "edge", "address_wait", "parameters", "alone", "walks", "two",
 )  # fmt: skip
 """Of any instruction; what its kind does not have is 0. ``walks``: whether a move has words on chip; ``two``: whether MISC
 reads two operands."""
@@ -101,7 +101,8 @@ def cost_numbers(cost: Cost | None) -> list[int]:
         own |= {"words": cost.words, "wait_bank": cost.wait_bank, "two": two}
     elif isinstance(cost, MoveCost):
         own |= {"beats": cost.beats, "bursts": cost.bursts, "run": cost.run, "edge": cost.edge, "words": cost.words}
-        own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "walks": cost.walk is not None}
+        own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "alone": cost.alone}
+        own |= {"walks": cost.walk is not None}
     return _in_order(COST, own)
 
 

@@ -60,8 +60,8 @@ class LoadPipeline final : public Mover {
     std::optional<i64> accept(i64 index, i64 cycle) override {
         const Cost &cost = costs_.of(index);
         i64 gap = cost.parameters || cost.cycles > cost.beats ? timing::LOAD_GAP : 0;
-        if (last_ != nullptr && cost.parameters != last_->parameters)
-            gap = tail(*last_) + (last_->parameters ? timing::LOAD_WORD : 0);
+        if (last_ != nullptr && (cost.parameters != last_->parameters || cost.alone || last_->alone))
+            gap = tail(*last_) + (cost.parameters ? 0 : timing::LOAD_WORD);
         last_ = &cost;
         i64 due = cycle + (cost.beats ? read_ : timing::LOAD_FILL);
         if (cost.beats) {

@@ -11,6 +11,7 @@ import pytest
 from compiler.definitions.integer_graph import DOMAIN
 from compiler.frontend import partition
 from compiler.frontend.constraints.base import ALWAYS, CONSTRAINTS, Constraint, declared, sentence
+from compiler.frontend.extras import Extras
 from compiler.frontend.importer.context import RULES
 from compiler.frontend.importer.run import interpreted
 from compiler.frontend.partition import NEIGHBOURS
@@ -78,11 +79,11 @@ def refusals() -> dict[tuple[str, Constraint], str]:
                 continue
             try:
                 model = read(proto)
-                model = quantise(model, rows=True).model if is_float(model) else model
+                model = quantise(model, extras=Extras(rows=True)).model if is_float(model) else model
             except TilewrightError:
                 continue
             operators = {node.name: node.op_type for node in model.nodes}
-            failed = interpreted(model, {}, row_unit=True).failed
+            failed = interpreted(model, {}, extras=Extras(rows=True)).failed
             found |= {(operators[name], constraint): name for name, constraint in failed.items()}
     return found
 

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from compiler.frontend.constraints import general, rows
 from compiler.frontend.constraints.base import refusal
 from compiler.frontend.documented import documented
+from compiler.frontend.extras import Extras
 from compiler.frontend.idle import NothingOnMachine
 from compiler.frontend.pipeline import import_model
 from compiler.programs.fitting import fitted
@@ -70,7 +71,7 @@ def test_integer_kernel_of_softmax(kind: int) -> None:
     )
     found = checked(model([node], (1, 5, 9), constants, kind=kind))
     assert found.defined[0].elements == 45
-    made = import_model(model([node], (1, 5, 9), constants, kind=kind), rows=True).graph.ops[0]
+    made = import_model(model([node], (1, 5, 9), constants, kind=kind), extras=Extras(rows=True)).graph.ops[0]
     assert round(int(made.t[-1]) / (1 << 26)) == 254  # type: ignore[attr-defined]
 
 
@@ -111,7 +112,7 @@ def test_between_convolution_and_tokens() -> None:
         "k": np.random.default_rng(0).integers(-99, 99, (6, 3, 2, 2)).astype(np.int8),
     }  # fmt: skip
     given = model(nodes, (1, 3, 4, 6), constants, output=(1, 6, 6))
-    found = import_model(given, rows=True)
+    found = import_model(given, extras=Extras(rows=True))
     assert [type(op).__name__ for op in found.graph.ops if type(op).__name__ != "Reshape"] == ["Conv", "Normalisation"]
     compiled = compile_model(given, ROWS, cache=False)
     assert check(compiled, random_inputs(compiled.program), per_layer=True).equal
@@ -144,7 +145,7 @@ def test_on_the_verilog(operator: str) -> None:
 
 
 def reason(given: onnx.ModelProto, on: str = "row") -> str:
-    found = import_model(given, rows=True)
+    found = import_model(given, extras=Extras(rows=True))
     assert found.oracle == import_model(given).oracle, "nothing is defined"
     assert documented(found.reasons[on])
     return found.reasons[on]
@@ -213,7 +214,7 @@ def test_masks() -> None:
 
 def test_a_row_beyond_the_buffer_goes_to_the_cpu() -> None:
     given = between("Softmax", (1, 2, 65))
-    found, _ = fitted(import_model(given, rows=True), ROWS)
+    found, _ = fitted(import_model(given, extras=Extras(rows=True)), ROWS)
     assert found.reasons["row"] == "rows of ROW have 64 elements at most (row_words), those of x 65"
     assert documented(found.reasons["row"])
     assert found.oracle == import_model(given).oracle
@@ -229,7 +230,7 @@ def test_a_machine_without_row_computes_as_ever() -> None:
 def spoiled(name: str, value: object, *, inputs: int | None = None, operator: str = "") -> onnx.ModelProto:
     """The oracle of a normalisation, with another constant or another call."""
     found = onnx.ModelProto()
-    found.CopyFrom(import_model(between("LayerNormalization", (1, 5, 9)), rows=True).oracle)
+    found.CopyFrom(import_model(between("LayerNormalization", (1, 5, 9)), extras=Extras(rows=True)).oracle)
     (call,) = (node for node in found.graph.node if node.domain == "tilewright")
     call.op_type = operator or call.op_type
     if inputs is not None:
@@ -256,7 +257,7 @@ def spoiled(name: str, value: object, *, inputs: int | None = None, operator: st
 )
 def test_spoiled_calls_of_definitions_are_refused(given: onnx.ModelProto, told: str) -> None:
     with pytest.raises(TilewrightError, match=told):
-        import_model(given, rows=True)
+        import_model(given, extras=Extras(rows=True))
 
 
 def test_another_function_of_the_name_is_none_of_ours() -> None:
@@ -264,6 +265,6 @@ def test_another_function_of_the_name_is_none_of_ours() -> None:
     given = spoiled("", 0)
     (function,) = given.functions
     function.node[-1].op_type = "Neg"
-    found = import_model(given, rows=True)
+    found = import_model(given, extras=Extras(rows=True))
     assert [op.name.partition("_")[0] for op in found.graph.ops] == ["cpu0", "Neg"]
     assert {node.domain for node in found.oracle.graph.node} == {""}

@@ -10,7 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from compiler.layers.conv import ConvLayer, Part, Span
+from compiler.layers.array import Part, Span
+from compiler.layers.conv import ConvLayer
 from compiler.layers.packing import channel_slots, chunk_count, records, tap_words, weight_words
 from compiler.xgraph.ops import Conv, Requantisation
 from isa.config import MachineConfig, preset

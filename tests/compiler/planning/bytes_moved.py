@@ -14,6 +14,8 @@ def moved(config: MachineConfig, emitted: Emitted) -> int:
         op, at = decode(emitted.words, at)
         if op.name == "LOADP":
             total += op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name)
+        elif op.name == "LOADW":
+            total += op["pixels"] * op["run"]
         elif op.name == "LOAD":
             total += op["rows"] * (op["pixels"] * op["run"] if op["step"] > op["run"] else op["valid"])
         elif op.name == "SAVE":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.planning.grouping import make_group
@@ -11,6 +13,7 @@ from compiler.xgraph.ops import EltwiseKind
 from isa.config import config_from_dict, preset
 from isa.errors import TilewrightError
 from tests.compiler.graphs import Builder, check
+from tests.compiler.planning.bytes_moved import moved
 
 NANO = preset("nano")
 
@@ -34,18 +37,20 @@ def test_maps_stand_in_the_order_in_which_they_are_made() -> None:
 @pytest.mark.parametrize(
     ("width", "inner", "pixels"),
     [
-        (64, 16, 0), (66, 16, 33), (128, 16, 32), (130, 16, 26), (190, 16, 38), (67, 16, 0), (134, 16, 0), (65, 16, 13),
-        (68, 16, 34), (100, 600, 4), (130, 600, 0), (75, 8, 25), (195, 8, 39), (96, 8, 48), (104, 8, 26), (106, 8, 0),
+        (64, 16, 0), (66, 16, 33), (128, 16, 32), (130, 16, 26), (190, 16, 38), (67, 16, 34), (134, 16, 27), (65, 16, 13),
+        (68, 16, 34), (100, 600, 4), (130, 600, 4), (75, 8, 25), (195, 8, 39), (96, 8, 48), (104, 8, 26), (106, 8, 36),
     ],
 )  # fmt: skip
-def test_one_long_row_is_walked_over_in_rows_that_divide_it(width: int, inner: int, pixels: int) -> None:
-    """Of 3072 words an eighth holds all maps: of ten a pixel 38, of eight 48, of many at least four."""
+def test_one_long_row_is_walked_over_in_rows_that_fill_it(width: int, inner: int, pixels: int) -> None:
+    """Of 3072 words an eighth holds all maps: of ten a pixel 38, of eight 48, of many at least four. What does not divide leaves
+    the last row short of as few pixels as can be."""
     assert NANO.fm_words == 3072
     graph = tokens(width, inner)
     group = make_group(NANO, graph, graph.ops)
     assert group.row_pixels == pixels
     if pixels:
-        assert {(t.height, t.width) for t in group.tensors.values()} == {(width // pixels, pixels)}
+        assert {(t.height, t.width) for t in group.tensors.values()} == {(-(-width // pixels), pixels)}
+        assert group.lacking == -width % pixels
 
 
 def test_rows_are_at_most_of_64_pixels() -> None:
@@ -65,10 +70,16 @@ def test_a_row_that_is_read_in_part_stays_as_it_is() -> None:
     assert make_group(NANO, graph, graph.ops).row_pixels == 0
 
 
-@pytest.mark.parametrize("width", [130, 128, 67])
-def test_long_rows_compute_the_same(width: int) -> None:
-    graph = tokens(width)
-    check(NANO, graph, [graph.ops])
+@pytest.mark.parametrize("inner", [16, 600])
+@pytest.mark.parametrize("width", [130, 128, 67, 197])
+def test_long_rows_compute_the_same(width: int, inner: int) -> None:
+    """Wide maps come in tiles of columns, of which the last may lack all pixels of the last row."""
+    graph = tokens(width, inner)
+    small = replace(NANO, fm_depth=64)
+    emitted = check(small, graph, [graph.ops])
+    plan = plan_group(small, make_group(small, graph, graph.ops))
+    assert (plan.tiles > 1) == (inner == 600)
+    assert plan.cost.dram_bytes == moved(small, emitted)
 
 
 def dense(batch: int, width: int = 1) -> XGraph:

@@ -12,6 +12,7 @@ import pytest
 
 from compiler.driver import Compiled, compile_graph
 from compiler.frontend.constraints import general
+from compiler.frontend.extras import Extras
 from compiler.frontend.session import run
 from compiler.layers.fit import Fit, FitError
 from compiler.passes.split_dilated import PARTS
@@ -61,7 +62,7 @@ def compiled(
     nodes: onnx.ModelProto, config: MachineConfig, strategy: str = "naive", scheme: str = "power_of_two"
 ) -> Compiled:
     """Run, compared with onnxruntime; its cycles are known, too."""
-    found = imported(nodes, scheme, rows=config.build_rows)
+    found = imported(nodes, scheme, extras=Extras.of(config))
     result = compile_graph(found, config, strategy=strategy)
     feeds = feeds_of(found, 3)
     made, expected = Run(result.program, FunctionalEngine(config))(feeds), run(found.oracle, feeds)
@@ -225,7 +226,7 @@ MISFITS: Mapping[Fit, tuple[Sequence[Any], Sequence[int], Mapping[str, Any], Mac
 def test_each_condition_keeps_an_operation_off_the_machine(condition: Fit) -> None:
     """The plan of the operation alone fails for that condition, and the compiled program tells the reason."""
     nodes, shape, constants, config = MISFITS[condition]
-    graph = imported(model(nodes, shape, constants), rows=config.build_rows).graph
+    graph = imported(model(nodes, shape, constants), extras=Extras.of(config)).graph
     found = []
     for op in machine_ops(graph):
         try:

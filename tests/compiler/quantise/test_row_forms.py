@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
 from compiler.frontend.reader import read
 from compiler.quantise.choices import Choices
@@ -41,13 +42,13 @@ def test_without_row_both_stay_in_float() -> None:
 
 
 def test_a_softmax_at_the_end_stays_in_float() -> None:
-    found = import_model(encoder("Softmax"), calibration=DATA, rows=True)
+    found = import_model(encoder("Softmax"), calibration=DATA, extras=Extras(rows=True))
     assert "ending" in found.reasons
     assert {op.name for op in found.graph.ops if not isinstance(op, Cpu)} >= {"first", "shares", "second"}
 
 
 def test_what_is_asked_stays_in_float() -> None:
-    found = import_model(encoder(), calibration=DATA, choices=Choices(keep_float=("shares",)), rows=True)
+    found = import_model(encoder(), calibration=DATA, choices=Choices(keep_float=("shares",)), extras=Extras(rows=True))
     assert found.reasons["shares"] == "kept on the CPU as asked"
     assert "first" not in found.reasons
 
@@ -56,16 +57,17 @@ def test_a_rest_that_is_quantised_has_them_too() -> None:
     """The dense layers come quantised, all else in float."""
     compiled = compile_model(encoder(), preset("nano"), calibration=DATA, cache=False)
     partly = compiled.imported.oracle
-    found = import_model(partly, calibration=DATA, choices=Choices(rest=True), rows=True)
+    found = import_model(partly, calibration=DATA, choices=Choices(rest=True), extras=Extras(rows=True))
     assert not {"first", "shares", "second"} & {*found.reasons}
 
 
 def test_forms() -> None:
     net = read(encoder())
     assert not {"first", "shares", "second"} & {*forms_of(net).of}
-    with_row = forms_of(net, rows=True)
+    with_row = forms_of(net, extras=Extras(rows=True))
     assert [with_row.of[name] for name in ("first", "shares", "second")] == [Form.FLOAT] * 3
-    assert "shares" not in forms_of(net, frozenset({"shares"}), rows=True).of
+    assert "shares" not in forms_of(net, frozenset({"shares"}), extras=Extras(rows=True)).of
     other = read(encoder())
     nodes = [replace(n, attributes={"axis": 1}) if n.name == "shares" else n for n in other.nodes]
-    assert "shares" not in forms_of(replace(other, nodes=tuple(nodes)), rows=True).of, "not over the last dimension"
+    without = forms_of(replace(other, nodes=tuple(nodes)), extras=Extras(rows=True))
+    assert "shares" not in without.of, "not over the last dimension"

@@ -23,6 +23,7 @@ from tests.hw.simulation import Kept
 LEGAL = {
     "LOAD": {"rows": 1, "pixels": 1, "run": 4, "step": 4},
     "LOADP": {"count": 1},
+    "LOADW": {"pixels": 1, "run": 4, "step": 4},
     "SAVE": {"rows": 1, "pixels": 1, "run": 4, "step": 4, "region": 1},
     "MISC": {f"n{n}": 1 for n in range(5)},
     "ROW": {"n0": 1, "n1": 1, "words": 1, "last_lanes": 1},

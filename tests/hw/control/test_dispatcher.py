@@ -11,7 +11,7 @@ import pytest
 from amaranth.sim import SimulatorContext
 
 from hw.control.dispatch import Dispatch
-from isa.capabilities import built_units
+from isa.capabilities import built_instructions, built_units
 from isa.codec import Op, decode, encode
 from isa.config import MachineConfig, preset
 from isa.dispatched import check_program
@@ -49,7 +49,7 @@ def reference(words: list[int], program_words: int, config: MachineConfig) -> Ou
     try:
         while not outcome.ended:
             row = next((r for r in INSTRUCTIONS if pc < len(words) and r.opcode == words[pc] & 15), None)
-            if row is not None and row.unit is not None and row.unit not in built_units(config):
+            if row is not None and row not in built_instructions(config):
                 raise MachineFault(Fault.ILLEGAL_OPCODE, pc)
             o, following = decode(words, pc)
             if pc == 0 and o.name != "START":
@@ -158,9 +158,11 @@ def test_unknown_opcodes_and_units_that_are_not_built_are_refused() -> None:
         words[2] = words[2] & ~15 | opcode
         assert dispatch(words).fault == (Fault.ILLEGAL_OPCODE, 2)
     small = replace(NANO, build_pool=False, build_misc=False)
-    for name in ("POOL", "MISC", "ROW"):
+    for name in ("POOL", "MISC", "ROW", "LOADW"):
         assert dispatch(assemble(small, op("SAVE"), op(name)), small).fault == (Fault.ILLEGAL_OPCODE, pcs(op("SAVE"))[1])
     assert dispatch(assemble(small, op("SAVE"), op("CONV")), small).ended
+    products = replace(NANO, build_products=True)
+    assert dispatch(assemble(products, op("LOADW")), products).ended
 
 
 @pytest.mark.parametrize("name", ["START", "END"])

@@ -110,6 +110,12 @@ def test_rules_that_depend_on_the_configuration() -> None:
     assert check(BY_NAME["LOADP"], aligned, preset("base")) == [False, False]
 
 
+def test_weights_of_channels_come_from_one_vector_at_a_time() -> None:
+    products = replace(preset("nano"), build_products=True)
+    cases = [op("LOADW", run=run, step=run, turned=turned) for turned in (0, 1) for run in (4, 5)]
+    assert check(BY_NAME["LOADW"], cases, products) == [True, False, True, True]
+
+
 def test_rows_need_their_unit_and_fit_their_buffer() -> None:
     nano = preset("nano")
     rows = replace(nano, build_rows=True, row_words=16)

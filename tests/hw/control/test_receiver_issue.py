@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from tests.hw.control.control_bench import changed, op
 from tests.hw.simulation import Simulator
 
 NANO = preset("nano")
+WHOLE = replace(NANO, build_rows=True, build_products=True)
+"""A machine with all instructions of each unit."""
 ALL = (1 << len(Unit)) - 1
 
 
@@ -30,7 +33,7 @@ class ReceiverBench:
     """Feeds words when ``gap(cycle)`` is false; logs what the receiver does in each cycle."""
 
     def __init__(self, unit: Unit, words: list[int], gap: Any = lambda cycle: False) -> None:
-        self.dut = Receiver(unit, NANO)
+        self.dut = Receiver(unit, WHOLE)
         self.words = words
         self.gap = gap
         self.cycle = 0

@@ -8,7 +8,7 @@ import pytest
 
 from hw.control.checker import Checker
 from hw.control.collector import Collector, fields_of
-from hw.control.units import unit_rows
+from isa.capabilities import unit_rows
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.instructions import Unit
@@ -26,7 +26,7 @@ def run(dut: Any, script: Any) -> None:
 
 
 def test_the_collector_takes_words_while_it_is_open_and_keeps_them_until_it_opens_again() -> None:
-    rows = unit_rows(Unit.SAVE)
+    rows = unit_rows(Unit.SAVE, NANO)
     dut = Collector(rows)
 
     async def script(ctx: Any) -> None:
@@ -57,7 +57,7 @@ def test_the_collector_takes_words_while_it_is_open_and_keeps_them_until_it_open
     ids=["load", "loadp", "a count of nothing", "another unit's"],
 )
 def test_the_checker_knows_the_rows_of_its_unit_and_their_rules(instruction: Op, legal: bool) -> None:
-    dut = Checker(unit_rows(Unit.LOAD), NANO)
+    dut = Checker(unit_rows(Unit.LOAD, NANO), NANO)
     header, *body = encode(instruction)
 
     async def script(ctx: Any) -> None:
@@ -77,7 +77,7 @@ def test_the_checker_knows_the_rows_of_its_unit_and_their_rules(instruction: Op,
 
 
 def test_fields_are_cut_out_of_the_words_behind_the_header() -> None:
-    (row,) = unit_rows(Unit.CONV)
+    (row,) = unit_rows(Unit.CONV, NANO)
     dut = Collector([row])
     instruction = op("CONV", pad_value=-5, o_w=77)
 

@@ -61,9 +61,9 @@ class NaiveMachine:
 
     def execute(self, op: Op, memory: bytearray, bases: dict[Region, int]) -> None:
         f = op.namespace()
-        if op.name in ("LOAD", "LOADP", "SAVE"):
+        if op.name in ("LOAD", "LOADP", "LOADW", "SAVE"):
             base = bases[Region(f.region)]
-            {"LOAD": self.load, "LOADP": self.loadp, "SAVE": self.save}[op.name](f, memory, base)
+            {"LOAD": self.load, "LOADP": self.loadp, "LOADW": self.loadw, "SAVE": self.save}[op.name](f, memory, base)
         else:
             {"CONV": self.conv, "POOL": self.pool, "MISC": self.misc, "ROW": self.row}[op.name](f)
 
@@ -83,21 +83,21 @@ class NaiveMachine:
 
     def load(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
         ic_p = self.config.ic_p
-        flip = 0x80 if f.flip else 0
         for r in range(f.rows):
             start = base + (f.offset + r * f.row_stride) % 2**32
             for x in range(f.pixels):
                 for j in range(-(-f.run // ic_p)):
-                    word = []
-                    for lane in range(ic_p):
-                        at = x * f.step + j * ic_p + lane
-                        from_dram = f.lead <= at < f.lead + f.valid if f.step <= f.run else f.valid > 0
-                        if j * ic_p + lane < f.run and from_dram:
-                            self.reads.add(("DRAM", start + at - f.lead))
-                            word.append(signed(memory[start + at - f.lead] ^ flip, 8))
-                        else:
-                            word.append(f.fill)
+                    word = [self.channel(f, memory, start, x, j * ic_p + lane) for lane in range(ic_p)]
                     self.write(self.fm, f.d_addr + r * f.d_ys + x * f.d_xs + j * f.d_cs, word)
+
+    def channel(self, f: SimpleNamespace, memory: bytearray, start: int, x: int, channel: int) -> int:
+        """A channel of pixel ``x`` of a row that starts at a byte of DRAM."""
+        at = x * f.step + channel
+        from_dram = f.lead <= at < f.lead + f.valid if f.step <= f.run else f.valid > 0
+        if channel >= f.run or not from_dram:
+            return int(f.fill)
+        self.reads.add(("DRAM", start + at - f.lead))
+        return signed(memory[start + at - f.lead] ^ (0x80 if f.flip else 0), 8)
 
     def save(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
         ic_p = self.config.ic_p
@@ -118,6 +118,32 @@ class NaiveMachine:
             self.buffers[buffer][f.dst + n] = (self.widened(word) if f.int4 else word)[:held]
             self.reads.update(("DRAM", byte) for byte in range(start, start + pitch))
             self.writes.add((buffer.name, f.dst + n))
+
+    def loadw(self, f: SimpleNamespace, memory: bytearray, base: int) -> None:
+        ic_p, oc_p = self.config.ic_p, self.config.oc_p
+        sums: dict[tuple[int, int], int] = {}
+        vectors, chunks = -(-f.run // ic_p), -(-f.run // oc_p)
+        group = oc_p if f.turned else ic_p
+        for j in range(-(-f.pixels // group) * group):
+            for channel in range(vectors * ic_p if f.turned else chunks * oc_p):
+                weight = self.channel(f, memory, base + f.offset, j, channel) if j < f.pixels else f.fill
+                if f.turned:
+                    chunk, o, i = j // oc_p, j % oc_p, channel % ic_p
+                    word = f.w_addr + chunk * vectors + channel // ic_p
+                else:
+                    chunk, o, i = channel // oc_p, channel % oc_p, j % ic_p
+                    word = f.w_addr + chunk * f.w_step + j // ic_p
+                held = bytearray(self.buffers[Buffer.WEIGHT][word])
+                held[i * oc_p + o] = weight & 0xFF
+                self.buffers[Buffer.WEIGHT][word] = bytes(held)
+                self.writes.add(("WEIGHT", word))
+                sums[chunk, o] = sums.get((chunk, o), 0) + weight - f.w_zp
+        for (chunk, o), total in sums.items():
+            record = f.scale << 32 | -f.x_zp * total & 0xFFFFFFFF
+            words = bytearray(self.buffers[Buffer.PARAM][f.p_addr + chunk])
+            words[8 * o : 8 * o + 8] = record.to_bytes(8, "little")
+            self.buffers[Buffer.PARAM][f.p_addr + chunk] = bytes(words)
+            self.writes.add(("PARAM", f.p_addr + chunk))
 
     def widened(self, word: bytes) -> bytes:
         """Of each beat first the low halves of its bytes, then the high ones, as signed bytes."""

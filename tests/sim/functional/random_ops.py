@@ -18,6 +18,10 @@ NANO = preset("nano")
 ODD = dataclasses.replace(NANO, name="odd", ic_p=5, oc_p=3, px_p=3, fm_banks=8, fm_depth=256, build_rows=True, row_lanes=1)
 WIDE = dataclasses.replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, fm_banks=8, fm_depth=256, build_rows=True)
 CONFIGS = [NANO, ODD, WIDE]
+SQUARE = dataclasses.replace(NANO, name="square", build_products=True)
+HALVES = dataclasses.replace(NANO, name="halves", ic_p=6, oc_p=3, axi_data_bits=32, build_products=True)
+PRODUCTS = [SQUARE, HALVES]
+"""Machines with LOADW."""
 
 BASES = {Region.CONST: 0, Region.WORK: 0x1000, Region.INPUT: 0x2000, Region.OUTPUT: 0x3000}
 MEMORY_BYTES = 0x4000
@@ -188,6 +192,22 @@ def random_row(rng: random.Random, config: MachineConfig) -> Op:
         "a_zp": rng.randint(-128, 127), "shift": rng.randrange(4), "k_lo": k & 0xFFFFFFFF, "k_hi": k >> 32,
         "p_addr": rng.randint(0, config.buffer_depth("NORM") - words),
         **{name: value for name, value in post(rng, config, [Activation.NONE]).items() if name in ("zp", "lo", "hi")},
+    })  # fmt: skip
+
+
+def random_loadw(rng: random.Random, config: MachineConfig) -> Op:
+    turned = rng.randrange(2)
+    run = rng.randint(1, (3 if turned else 1) * config.ic_p)
+    step = rng.choice([run, run, rng.randint(0, run), run + rng.randint(1, 9)])
+    pixels = rng.randint(1, 3 * config.ic_p)
+    length = (pixels - 1) * step + run
+    return Op("LOADW", {
+        "offset": rng.randint(0x100, 0x200), "pixels": pixels, "fill": rng.randint(-128, 127), "step": step, "run": run,
+        "lead": rng.randint(0, length + 2) if step <= run and rng.random() < 0.5 else 0, "region": rng.choice(list(Region)),
+        "flip": rng.randrange(2), "valid": rng.choice([0, length, rng.randint(0, length + 3)]), "turned": turned,
+        "w_addr": rng.randrange(config.weight_depth - 100), "w_step": rng.choice([0, 1, 2, 3, rng.randint(4, 20)]),
+        "p_addr": rng.randrange(config.param_depth - 20), "scale": rng.getrandbits(32),
+        "x_zp": rng.choice([-128, 127, rng.randint(-128, 127)]), "w_zp": rng.choice([-128, 127, rng.randint(-128, 127)]),
     })  # fmt: skip
 
 

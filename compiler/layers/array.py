@@ -1,0 +1,238 @@
+"""What CONV's array computes in one instruction: spans of output chunks, parts of reductions, tiles of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.instructions.pending import Access, Pending, Space
+from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
+from compiler.layers.packing import channel_slots, chunk_count
+from compiler.layers.placed import Placed, Rows
+from compiler.layers.post import post_values
+from compiler.layers.window import WindowRows, output_values, window_values
+from compiler.xgraph.ops import Finish, Op, Window
+from compiler.xgraph.tensor import Tensor
+from isa.config import MachineConfig
+from isa.instructions import Buffer, Unit
+from isa.latency import conv_drain
+
+
+@dataclass(frozen=True)
+class Span:
+    """Neighbouring chunks that read the same way: ``vectors`` channel vectors from ``first_vector``.
+
+    With ``g_chunks``, every ``g_chunks`` chunks the input moves on by ``vectors`` channel vectors.
+    """
+
+    first_chunk: int
+    chunks: int
+    first_vector: int
+    vectors: int
+    g_chunks: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Chunks of a span, over ``vectors`` of the reduction from the ``skip``-th on, and over some rows of the kernel."""
+
+    span: Span
+    first_chunk: int
+    chunks: int
+    base_vector: int
+    skip: int
+    vectors: int
+    kernel: Rows
+    acc_in: bool
+    acc_out: bool
+
+
+class ArrayLayer:
+    """Sums of products over a window and channels; where weights come from, each kind says (``_block``).
+
+    Beats: chunks x pixel groups x kernel taps x channel vectors; nothing else costs cycles in steady state.
+    """
+
+    unit = Unit.CONV
+    shifts: Shifts = ()
+
+    def __init__(
+        self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *, window: Window, finish: Finish, groups: int,
+        pad_value: int, weight_zp: int,
+    ) -> None:  # fmt: skip
+        self.config, self.op = config, op
+        self.inputs, self.output = op.streamed, op.output
+        self.window, self.finish = window, finish
+        self.table = finish.table
+        self.groups, self.pad_value, self.weight_zp = groups, pad_value, weight_zp
+        self.source, self.target = source, target
+        self.rows = WindowRows(window, source.height)
+
+    def _block(self, part: Part) -> Block:
+        raise NotImplementedError
+
+    @cached_property
+    def slots(self) -> NDArray[np.int64]:
+        return channel_slots(self.config, self.target.channels)
+
+    def input_end(self, index: int, output_end: Ends) -> Ends:
+        return self.rows.end(output_end)
+
+    def input_begin(self, index: int, output_begin: Ends) -> Ends:
+        return self.rows.begin(output_begin)
+
+    @cached_property
+    def taps(self) -> int:
+        return self.window.kernel[0] * self.window.kernel[1]
+
+    @cached_property
+    def beats(self) -> int:
+        groups = -(-self.target.height * self.target.width // self.config.px_p)
+        return sum(s.chunks * max(s.vectors * self.taps, conv_drain(self.config)) for s in self.spans) * groups
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
+        vectors = -(-self.source.channels // self.config.ic_p)
+        chunks = chunk_count(self.config, self.target.channels)
+        if self.groups == 1:
+            return (Span(0, chunks, 0, vectors),)
+        inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
+        lanes = int((self.slots[0] >= 0).sum())
+        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and self.target.channels == lanes * chunks:
+            span = Span(0, chunks, 0, inputs // self.config.ic_p, outputs // lanes)
+            unit = self._unit(span)
+            if self.taps * span.vectors * unit <= self.config.weight_depth // 2 and unit <= self.config.param_depth // 2:
+                return (span,)
+            if span.g_chunks % self.config.chunks_per_word == 0:
+                per_group = range(self.groups)
+                return tuple(
+                    Span(g * span.g_chunks, span.g_chunks, g * span.vectors, span.vectors) for g in per_group
+                )
+        spans = []
+        for chunk in range(0, chunks, self.config.chunks_per_word):
+            used = self.slots[chunk : chunk + self.config.chunks_per_word]
+            used = used[used >= 0]
+            first = used.min() // outputs * inputs // self.config.ic_p
+            last = ((used.max() // outputs + 1) * inputs - 1) // self.config.ic_p
+            spans.append(Span(chunk, self.config.chunks_per_word, int(first), int(last - first + 1)))
+        return tuple(spans)
+
+    def _unit(self, span: Span) -> int:
+        """Chunks that stay together: whole feature-map words, and whole groups of a grouped convolution."""
+        return math.lcm(span.g_chunks or 1, self.config.chunks_per_word)
+
+    def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
+        room, records = budget[Buffer.WEIGHT], budget[Buffer.PARAM]
+        return [self._block(part) for span in self.spans for part in self._parts(span, room, records)]
+
+    def _parts(self, span: Span, room: int, records: int) -> Iterator[Part]:
+        unit = self._unit(span)
+        step = min(span.vectors, room // (self.taps * unit))
+        if unit > records:
+            return
+        if step < 1:
+            yield from self._parts_by_rows(span, room // (self.window.kernel[1] * unit))
+            return
+        rows = Rows(0, self.window.kernel[0])
+        count = min(room // (self.taps * span.vectors), records) // unit * unit if step == span.vectors else unit
+        count = -(-span.chunks // -(-span.chunks // count) // unit) * unit
+        step = -(-span.vectors // -(-span.vectors // step))
+        for first in range(0, span.chunks, count):
+            base = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
+            for vector in range(0, span.vectors, step):
+                vectors = min(step, span.vectors - vector)
+                yield Part(
+                    span, span.first_chunk + first, min(count, span.chunks - first), base, vector, vectors, rows,
+                    acc_in=vector > 0, acc_out=vector + vectors < span.vectors,
+                )  # fmt: skip
+
+    def _parts_by_rows(self, span: Span, most: int) -> Iterator[Part]:
+        """Parts of one vector each, whose kernel alone has more weights than fit: at most ``most`` of its rows in a part."""
+        unit, height = self._unit(span), self.window.kernel[0]
+        if most < 1:
+            return
+        for first in range(0, span.chunks, unit):
+            base = span.first_vector + (first // span.g_chunks * span.vectors if span.g_chunks else 0)
+            for vector in range(span.vectors):
+                for rows in Rows(0, height).pieces(most):
+                    yield Part(
+                        span, span.first_chunk + first, min(unit, span.chunks - first), base, vector, 1, rows,
+                        acc_in=vector > 0 or rows.begin > 0, acc_out=vector + 1 < span.vectors or rows.end < height,
+                    )  # fmt: skip
+
+    def _taps_of(self, part: Part) -> int:
+        return len(part.kernel) * self.window.kernel[1]
+
+    def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
+        """Output rows of a step; a reduction in parts keeps all sums of a step in the accumulator buffer."""
+        if all(self.taps * s.vectors * self._unit(s) <= budget[Buffer.WEIGHT] for s in self.spans):
+            return self.target.height
+        unit = max(self._unit(s) for s in self.spans)
+        # One pixel group less: a step may be cut in two where a ring starts again.
+        return (self.config.acc_depth // unit - 1) * self.config.px_p // self.target.width
+
+    def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
+        assert isinstance(block.part, Part)
+        source, target = where[self.inputs[0]], where[self.output]
+        pending = []
+        entry = 0
+        for tile in target.segments(rows):
+            pending.append(self._instruction(block.part, block, at, source, target, tile, entry))
+            entry += -(-len(tile) * target.width // self.config.px_p) * block.part.chunks
+        return pending
+
+    def _instruction(
+        self, part: Part, block: Block, at: ParameterWords, source: Placed, target: Placed, rows: Rows, entry: int
+    ) -> Pending:
+        config = self.config
+        columns = Rows(0, target.width)
+        plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word
+        post, table = post_values(self.finish, at)
+        values = {
+            **window_values(self._window_of(part), source, rows, columns, self.pad_value),
+            **output_values(target, rows, columns, plane),
+            **post,
+            "vectors": part.vectors, "chunks": part.chunks,
+            "g_chunks": part.span.g_chunks, "g_step": part.span.vectors * source.plane if part.span.g_chunks else 0,
+            "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
+            "w_addr": at[Buffer.WEIGHT], "w_zp": self.weight_zp, "p_addr": at.get(Buffer.PARAM, 0),
+            "a_addr": entry if part.acc_in or part.acc_out else 0,
+        }  # fmt: skip
+        first_vector = part.base_vector + part.skip
+        values["i_addr"] += first_vector * source.plane
+        need = self.rows.needed(rows)
+        groups = -(-part.chunks // part.span.g_chunks) if part.span.g_chunks else 1
+        vectors = (groups - 1) * part.span.vectors + part.vectors
+        reads = [
+            *source.access(need, first_vector, vectors),
+            Access(Space.WEIGHT, at[Buffer.WEIGHT], block.sizes[Buffer.WEIGHT]),
+            *table,
+        ]
+        writes: list[Access] = []
+        entries = Access(Space.ACCUMULATOR, entry, -(-len(rows) * len(columns) // config.px_p) * part.chunks)
+        if part.acc_in:
+            reads.append(entries)
+        if part.acc_out:
+            writes.append(entries)
+        if not part.acc_out:
+            reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
+            planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
+            writes = target.access(rows, plane, planes)
+        beats = max(part.vectors * self._taps_of(part), 0 if part.acc_out else conv_drain(config))
+        beats *= -(-len(rows) * len(columns) // config.px_p) * part.chunks
+        return Pending("CONV", values, reads, writes, beats + 4)
+
+    def _window_of(self, part: Part) -> Window:
+        """The part's rows of the kernel, padded as far above the map as the first of them lies."""
+        window = self.window
+        if part.kernel == Rows(0, window.kernel[0]):
+            return window
+        top, left, bottom, right = window.pads
+        pads = (top - part.kernel.begin * window.dilation[0], left, bottom, right)
+        return replace(window, kernel=(len(part.kernel), window.kernel[1]), pads=pads)

@@ -1,0 +1,79 @@
+"""Heads of attention stay apart: what works pixel by pixel on their joined rows, where only the same rows are taken again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from compiler.passes.rewrite import sole_reader, with_inputs
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Concat, Eltwise, Op, Slice
+from compiler.xgraph.products import Product
+from compiler.xgraph.row_operations import Softmax
+from compiler.xgraph.tensor import Tensor
+
+_ROWS = 1
+PARTS = "/part"
+"""Between an operation's name and the number of its part; the first part has the name alone."""
+
+
+def part_rows(graph: XGraph) -> XGraph:
+    """Softmaxes and functions of joined products work on each part, where all that is read of the result are its parts."""
+    gone: set[str] = set()
+    put: dict[str, list[Op]] = {}
+    tensors: dict[str, Tensor] = dict(graph.tensors)
+    renamed: dict[str, str] = {}
+    for op in graph.ops:
+        chain = _chain(graph, op) if isinstance(op, Concat) and op.axis == _ROWS else []
+        if not chain:
+            continue
+        parts = list(op.inputs)
+        for each in chain:
+            for number, part in enumerate(parts):
+                name = each.name if number == 0 else f"{each.name}{PARTS}{number}"
+                made = f"{each.output}{PARTS}{number}"
+                tensors[made] = replace(tensors[each.output], name=made, shape=tensors[part].shape)
+                put.setdefault(each.name, []).append(replace(each, name=name, inputs=(part,), outputs=(made,)))
+                parts[number] = made
+        slices = graph.consumers(chain[-1].output)
+        renamed |= {user.output: parts[_part(graph, op, user)] for user in slices}
+        gone |= {op.name, *(user.name for user in slices)}
+    if not gone:
+        return graph
+    ops = [with_inputs(new, renamed) for op in graph.ops if op.name not in gone for new in put.get(op.name, [op])]
+    return graph.with_ops(ops, tensors)
+
+
+def _chain(graph: XGraph, op: Concat) -> list[Op]:
+    """The operations between joined products and what takes parts of their result; none, if there is anything else."""
+    if not all(isinstance(graph.producer(name), Product) and sole_reader(graph, name, op) for name in op.inputs):
+        return []
+    found: list[Op] = []
+    name = op.output
+    while name not in graph.outputs:
+        users = graph.consumers(name)
+        if found and users and all(_part(graph, op, user) >= 0 for user in users):
+            return found
+        if len(users) != 1 or not isinstance(users[0], Softmax | Eltwise) or len(users[0].inputs) != 1:
+            return []
+        found.append(users[0])
+        name = users[0].output
+    return []
+
+
+def _part(graph: XGraph, whole: Concat, op: Op) -> int:
+    """The part of the joined map whose rows it takes; -1, if it takes others, or is no view."""
+    if not isinstance(op, Slice) or op.output in graph.outputs or op.begin[1:] != (0, 0) or op.step != (1, 1):
+        return -1
+    rows = list(_begins(graph, whole))
+    number = rows.index(op.begin[0]) if op.begin[0] in rows else -1
+    inside = number >= 0 and graph.tensors[op.output].shape[:3] == graph.tensors[whole.inputs[number]].shape[:3]
+    return number if inside and graph.tensors[op.output].channels == graph.tensors[op.inputs[0]].channels else -1
+
+
+def _begins(graph: XGraph, whole: Concat) -> Iterator[int]:
+    """The first row of each part."""
+    row = 0
+    for name in whole.inputs:
+        yield row
+        row += graph.tensors[name].height

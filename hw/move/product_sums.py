@@ -1,0 +1,79 @@
+"""Sums of weights that come from a map, channel vector by channel vector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.conv.tree import add_tree
+from hw.misc.delay import Delay
+from hw.move.product_records import SUM_BITS
+from isa.config import MachineConfig
+from isa.latency import tree_stages
+
+LANE_SUM_BITS = 21
+"""Of the sum of a channel over all pixels: 4 095 + 63 of them, each of at most 8 bits."""
+
+
+class ProductSums(wiring.Component):
+    """The sums of ``w - w_zp`` over the inputs of each output, one channel vector per cycle; it never stalls.
+
+    ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a
+    tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
+    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which ``clear`` sets
+    to 0. ``shift`` gives the next lane's sum a cycle later, from lane 0 on: not before ``tree_stages(ic_p) + 1`` cycles after
+    the last vector, for the zero-points take the way of the tree.
+    """
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        super().__init__({
+            "clear": In(1),
+            "turned": In(1),
+            "w_zp": In(signed(8)),
+            "vector": In(8 * config.ic_p),
+            "counted": In(1),
+            "first": In(1),
+            "last": In(1),
+            "shift": In(1),
+            "valid": Out(1),
+            "value": Out(signed(SUM_BITS)),
+        })
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        lanes = self.config.ic_p
+        stages = tree_stages(lanes)
+        weights = [self.vector.word_select(lane, 8).as_signed() for lane in range(lanes)]
+        of_vector = add_tree(m, list(weights), "of_vector")
+        flags = Delay(m, Cat(self.counted, self.first, self.last), "flags")
+        counted, first, last = flags(stages)
+        total = Signal(signed(SUM_BITS))
+        complete = Signal()
+        zero_points = Signal(signed(SUM_BITS))
+        """What all zero-points that are in the sum make."""
+        of_step = Signal(signed(15))
+        """The zero-points that a vector adds."""
+        m.d.sync += [of_step.eq(Mux(self.turned, self.w_zp * lanes, self.w_zp)), complete.eq(counted & last)]
+        with m.If(counted):
+            m.d.sync += [
+                total.eq(Mux(first, 0, total) + of_vector),
+                zero_points.eq(Mux(first, 0, zero_points) + of_step),
+            ]
+
+        sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}") for lane in range(lanes)]
+        for lane_sum, weight, following in zip(sums, weights, [*sums[1:], Const(0, signed(LANE_SUM_BITS))], strict=True):
+            with m.If(self.clear):
+                m.d.sync += lane_sum.eq(0)
+            with m.Elif(self.shift):
+                m.d.sync += lane_sum.eq(following)
+            with m.Elif(self.counted & ~self.turned):
+                m.d.sync += lane_sum.eq(lane_sum + weight)
+        m.d.sync += [
+            self.valid.eq(complete | self.shift),
+            self.value.eq(Mux(self.turned, total, sums[0]) - zero_points),
+        ]
+        return m
