@@ -24,7 +24,7 @@ from sim.rtl.extremes import (
     whole_sums,
 )
 from sim.rtl.limits import region_limits
-from sim.rtl.places import all_tokens, fault_places, field_rules, long_programs
+from sim.rtl.places import ONE_PIXEL, all_tokens, fault_places, field_rules, long_programs
 from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
@@ -200,6 +200,11 @@ def _illegal_optional(config: MachineConfig, far: int) -> Iterator[Op]:
     yield Op("MISC", {**misc, "o_addr": far})
     yield Op("MISC", {**misc, "act": 1})
     yield Op("MISC", {**misc, "n3": 0})
+    yield Op("LOADW", ONE_PIXEL | {"run": config.ic_p + 1, "step": config.ic_p + 1})
+    yield Op("LOADW", ONE_PIXEL | {"lead": 1, "step": 2})
+    yield Op("LOADW", ONE_PIXEL | {"pixels": 0})
+    yield Op("LOADW", ONE_PIXEL | {"w_addr": config.weight_depth})
+    yield Op("LOADW", ONE_PIXEL | {"turned": 1, "p_addr": config.param_depth})
     row = token(Unit.ROW).values
     yield Op("ROW", {**row, "a_addr": far})
     yield Op("ROW", {**row, "o_addr": far})

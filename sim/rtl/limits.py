@@ -32,6 +32,10 @@ def moves(config: MachineConfig) -> Iterator[tuple[str, Op, int]]:
     offset = 2 * config.axi_bytes
     words = {"buffer": Buffer.WEIGHT, "count": 3, "region": Region.WORK, "offset": offset}
     yield "parameters", Op("LOADP", words), offset + 3 * config.buffer_dram_bytes("WEIGHT")
+    if config.build_products:
+        made = {"pixels": PIXELS, "run": size, "step": size, "offset": 17, "region": Region.WORK, "turned": 1}
+        yield "weights of a map", Op("LOADW", {**made, "valid": length}), 17 + length
+        yield "weights gathered", Op("LOADW", {**made, "step": size + 3, "valid": 1}), 17 + (PIXELS - 1) * (size + 3) + size
     yield "saved", Op("SAVE", {**save, **row}), 17 + length
     yield "saved apart", Op("SAVE", {**save, **apart}), 17 + (PIXELS - 1) * (size + 3) + size
 

@@ -19,6 +19,8 @@ STARTS = 24
 BEFORE = (0, 1, 2, 4, 8, 15)
 """Instructions of the same unit before the one that stops it: every bit of the numbers by which a unit knows its own."""
 AFTER = 3
+ONE_PIXEL = {"pixels": 1, "run": 1, "step": 1, "region": 1}
+"""A LOADW."""
 FEW = 5
 LONGEST_FETCH = 64
 """Words that are fetched at a time, 256 bytes: fewer than the program has, so that the bit is still there behind them."""
@@ -50,6 +52,9 @@ def out_of_bounds(config: MachineConfig) -> Iterator[Op]:
 
     yield broken(Unit.LOAD, d_addr=far)
     yield Op("LOADP", {"count": 2, "dst": config.weight_depth - 1})
+    if config.build_products:
+        yield Op("LOADW", ONE_PIXEL | {"w_addr": config.weight_depth - 1, "pixels": config.ic_p + 1})
+        yield Op("LOADW", ONE_PIXEL | {"p_addr": config.param_depth})
     yield broken(Unit.SAVE, s_addr=far)
     yield broken(Unit.CONV, i_addr=far)
     yield broken(Unit.CONV, o_addr=far)
@@ -105,6 +110,8 @@ def field_rules(config: MachineConfig) -> Iterator[Scenario]:
 
     ops = [*beside(Unit.LOAD, "step", run=few, lead=1), *beside(Unit.LOAD, "run", step=few)]
     ops += beside(Unit.SAVE, "run", step=few)
+    if config.build_products:
+        ops += [Op("LOADW", ONE_PIXEL | {"run": 1 << bit, "step": 1 << bit}) for bit in range(16)]
     for unit in (Unit.CONV, *([Unit.POOL] * config.build_pool)):
         for name in ("i_off", "i_ys", "t_ys"):
             ops += beside(unit, name, i_ring=few)

@@ -119,6 +119,7 @@ def test_both_ends_of_every_bound_can_be_built(field: str) -> None:
         ({"build_rows": True, "row_lanes": 5}, "row_lanes: 5 does not divide the 16 lanes of a word (ic_p)"),
         ({"build_rows": True, "row_words": 256, "ic_p": 32}, "row_words: 256 words of 32 elements (ic_p) are more than"),
         ({"build_rows": 1}, "build_rows: 1 is not true or false"),
+        ({"build_products": True, "oc_p": 12, "conv_finish": 12}, "build_products: needs an oc_p that divides ic_p = 16"),
         ({"fm_banks": 30}, "fm_banks: 30 is not a multiple of 4, which px_p = 2 asks for (and pool_taps = 3)"),
         ({"fm_banks": 256, "fm_depth": 8192}, "fm_banks x fm_depth: 2097152 words are more than the 1048576"),
         ({"dsp_packing": True, "px_p": 1, "conv_finish": 1, "oc_p": 3}, "dsp_packing: needs an even px_p or an even oc_p"),

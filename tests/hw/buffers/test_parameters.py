@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
@@ -98,6 +99,38 @@ def test_two_columns_are_written_at_a_time(columns: int) -> None:
         await write(ctx, dut, 1, columns // 2, 0x77)
         changed = [0x77 if column == columns // 2 else 0x10 + column for column in range(columns)]
         assert await read(ctx, dut, 1) == sum(value << 8 * column for column, value in enumerate(changed))
+
+    run(dut, process)
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "beat_bytes"), [(4, 4, 8), (6, 3, 4), (2, 2, 16)])
+def test_lanes_are_written_one_by_one(inputs: int, outputs: int, beat_bytes: int) -> None:
+    """Between writes of whole columns, which leave the other lanes as they are, and the other way round."""
+    size = inputs * outputs
+    dut = ParameterMemory(3, 8 * size, 8 * beat_bytes, pairs=True, lanes=(inputs, outputs))
+    rng = random.Random(size)
+    word = bytearray(size)
+
+    async def process(ctx: Any) -> None:
+        for _ in range(40):
+            if rng.random() < 0.3:
+                column, beat = rng.randrange(dut.columns), rng.randbytes(beat_bytes)
+                await write(ctx, dut, 1, column, int.from_bytes(beat, "little"))
+                covered = range(column * beat_bytes, min(size, (column + 1) * beat_bytes))
+                word[covered.start : covered.stop] = beat[: len(covered)]
+                continue
+            chosen = {"inputs": rng.getrandbits(inputs), "outputs": rng.getrandbits(outputs), "turned": rng.randrange(2)}
+            by_input, by_output = rng.randbytes(inputs), rng.randbytes(outputs)
+            values = {"by_input": int.from_bytes(by_input, "little"), "by_output": int.from_bytes(by_output, "little")}
+            for name, value in (chosen | values | {"en": 1, "addr": 1}).items():
+                ctx.set(getattr(dut.lanes, name), value)
+            await ctx.tick()
+            ctx.set(dut.lanes.en, 0)
+            ctx.set(dut.lanes.inputs, 0)
+            for i, o in product(range(inputs), range(outputs)):
+                if chosen["inputs"] >> i & chosen["outputs"] >> o & 1:
+                    word[i * outputs + o] = by_input[i] if chosen["turned"] else by_output[o]
+            assert (await read(ctx, dut, 1)).to_bytes(size, "little") == bytes(word)
 
     run(dut, process)
 

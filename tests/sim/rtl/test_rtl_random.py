@@ -37,10 +37,17 @@ PHASES_ROWS = replace(
 )  # fmt: skip
 """ROW shares its way to the feature maps with SAVE and MISC."""
 
+NANO_PRODUCTS = replace(preset("nano"), name="nano_products", build_products=True)
+HALF_CHUNKS = replace(
+    NANO_PRODUCTS, name="half_chunks", ic_p=6, oc_p=3, px_p=2, fm_banks=8, conv_finish=3, pool_finish=2, misc_lanes=2,
+    axi_data_bits=32, build_rows=True, row_lanes=2, row_words=16,
+)  # fmt: skip
+"""LOADW writes two chunks from a word, and half a record at a time."""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", [NANO_ROWS, PHASES_ROWS], ids=lambda config: config.name)
-def test_programs_with_rows(config: MachineConfig, tmp_path: Path) -> None:
+@pytest.mark.parametrize("config", [NANO_ROWS, PHASES_ROWS, NANO_PRODUCTS, HALF_CHUNKS], ids=lambda config: config.name)
+def test_programs_of_optional_instructions(config: MachineConfig, tmp_path: Path) -> None:
     report = run_fuzz(config, 0, 60, directory=tmp_path)
     assert report.ok, report.failures
 
