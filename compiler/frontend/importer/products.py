@@ -84,8 +84,8 @@ def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
             return replace(parts[0], layout=whole)
         shape = [*ctx.map_shape(parts[0])]
         shape[along] *= len(parts)
-        n, h, w, c = shape
-        return joined(ctx, parts, (n, h, w, c), whole, axis=along)
+        batch, rows, pixels, channels = shape
+        return joined(ctx, parts, (batch, rows, pixels, channels), whole, axis=along)
 
     unit = np.float32(a.params.scale) * np.float32(b.params.scale)
     rank = len(ctx.shape(node.output))
