@@ -117,13 +117,7 @@ def _matrices(ctx: Context, value: Mapped, turned: bool | None = None) -> _Matri
     flat = value.layout.reshaped((prod(value.shape[:-2]), *value.shape[-2:]))
     assert flat is not None
     value = replace(value, layout=flat)
-    for candidate in _ways(value, turned):
-        return candidate
-    value = arranged(ctx, value, "HWC")
-    found = next(_ways(value, turned), None)
-    require(constraints.pixels_by_channels, found)
-    assert found is not None
-    return found
+    return next(_ways(value, turned), None) or next(_ways(arranged(ctx, value, "HWC"), turned))
 
 
 def _ways(value: Mapped, turned: bool | None) -> Iterator[_Matrices]:
