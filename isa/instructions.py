@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 
+from isa.shared_fields import DRAM, PIXEL_RULES, RING_RULE, WINDOW, fm
 from isa.table import Field, Instruction, Rule, TableError, reserved
 
 
@@ -101,71 +102,6 @@ HEADER: tuple[Field, ...] = (
 
 MAX_REDUCED_LANES = 1024
 """What MISC sums without loss (``hw/misc/reduce.py``)."""
-_ADDRESS = 20
-"""Bits of a feature-map word address or stride in an instruction."""
-
-
-def _fm(name: str, doc: str) -> Field:
-    return Field(name, _ADDRESS, doc, words=True)
-
-
-_DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
-
-_PIXEL_RULES = (
-    # One number is less than another, and not that: at most as great would cost hardware whether they are equal.
-    Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: ((f.step > f.run) == 0) | (f.lead == 0)),
-    Rule(
-        "step < run (overlapping windows) needs run <= window_bytes of the configuration",
-        lambda f, c: ((f.step < f.run) == 0) | (f.run <= c.window_bytes),
-    ),
-)
-
-_WINDOW: tuple[tuple[Field, ...], ...] = (
-    (
-        _fm("i_addr", "input: word of row 0, column 0, channel vector 0; with a ring, first word of the ring"),
-        Field("s_y", 6, "vertical stride", nonzero=True),
-        Field("s_x", 6, "horizontal stride", nonzero=True),
-    ),
-    (
-        Field("i_off", 24, "row offset of the first tap of output row 0 (modulo 2^24, or within the ring)", words=True),
-        Field("pad_value", 8, "what every channel of a padding pixel holds", signed=True),
-    ),
-    (
-        _fm("i_ring", "words after which row offsets start again at 0; 0: no ring"),
-        Field("d_y", 6, "vertical dilation", nonzero=True),
-        Field("d_x", 6, "horizontal dilation", nonzero=True),
-    ),
-    (
-        _fm("i_cs", "words from one channel vector to the next"),
-        Field("vectors", 12, "channel vectors: reduced over by CONV, looped over by POOL", nonzero=True),
-    ),
-    (
-        _fm("i_ys", "words from the input row of one output row to that of the next"),
-        Field("i_h", 12, "input rows", nonzero=True),
-    ),
-    (
-        _fm("t_ys", "words from the row of one kernel tap to that of the next"),
-        Field("i_w", 12, "input columns", nonzero=True),
-    ),
-    (
-        Field("pad_t", 8, "padding rows above"),
-        Field("pad_l", 8, "padding columns to the left"),
-        Field("k_h", 8, "kernel rows", nonzero=True),
-        Field("k_w", 8, "kernel columns", nonzero=True),
-    ),
-    (
-        Field("o_h", 12, "output rows", nonzero=True),
-        Field("o_w", 12, "output columns", nonzero=True),
-        Field("o_xs", 8, "words from one output column to the next"),
-    ),
-)
-
-_RING_RULE = Rule(
-    "with a ring, i_off < i_ring, i_ys <= i_ring and t_ys <= i_ring, and i_ring <= the words of the feature-map buffer",
-    lambda f, c: (f.i_ring == 0)
-    | ((f.i_off < f.i_ring) & (f.i_ys <= f.i_ring) & (f.t_ys <= f.i_ring) & (f.i_ring <= c.fm_words)),
-)
-
 _POST: tuple[Field, ...] = (
     Field("zp", 8, "zero-point of the output, added after rounding", signed=True),
     Field("lo", 8, "least output", signed=True),
@@ -191,7 +127,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "LOAD", 3, Unit.LOAD,
         "Rows of pixels from DRAM into the feature-map buffer; fills padding; folds overlapping windows into channels.",
         (
-            _DRAM,
+            DRAM,
             (
                 Field("rows", 12, "rows", nonzero=True),
                 Field("pixels", 12, "pixels in a row", nonzero=True),
@@ -210,11 +146,11 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 reserved(5),
             ),
             (Field("valid", 28, "bytes of each row that come from DRAM; fill follows"), reserved(4)),
-            (_fm("d_addr", "first feature-map word"), reserved(12)),
-            (_fm("d_ys", "words from row to row on chip"), reserved(12)),
-            (_fm("d_cs", "words from one channel vector to the next"), reserved(12)),
+            (fm("d_addr", "first feature-map word"), reserved(12)),
+            (fm("d_ys", "words from row to row on chip"), reserved(12)),
+            (fm("d_cs", "words from one channel vector to the next"), reserved(12)),
         ),
-        _PIXEL_RULES,
+        PIXEL_RULES,
     ),
     Instruction(
         "LOADP", 4, Unit.LOAD,
@@ -242,7 +178,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "SAVE", 5, Unit.SAVE,
         "Rows of pixels from the feature-map buffer to DRAM, with free strides: concat, split and reorg cost nothing.",
         (
-            _DRAM,
+            DRAM,
             (
                 Field("rows", 12, "rows", nonzero=True),
                 Field("pixels", 12, "pixels in a row", nonzero=True),
@@ -255,9 +191,9 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 Field("step", 16, "bytes from pixel to pixel"),
                 Field("run", 16, "bytes of a pixel", nonzero=True),
             ),
-            (_fm("s_addr", "first feature-map word"), Field("s_xs", 8, "words from pixel to pixel on chip"), reserved(4)),
-            (_fm("s_ys", "words from row to row on chip"), reserved(12)),
-            (_fm("s_cs", "words from one channel vector to the next"), reserved(12)),
+            (fm("s_addr", "first feature-map word"), Field("s_xs", 8, "words from pixel to pixel on chip"), reserved(4)),
+            (fm("s_ys", "words from row to row on chip"), reserved(12)),
+            (fm("s_cs", "words from one channel vector to the next"), reserved(12)),
         ),
         (
             Rule("run <= step: saved pixels must not overlap", lambda f, c: f.run <= f.step),
@@ -268,11 +204,11 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "CONV", 6, Unit.CONV,
         "A tile of convolution: dense, grouped, dilated, or one phase of a transposed convolution.",
         (
-            *_WINDOW,
-            (_fm("o_addr", "output: word of row 0, column 0, chunk 0"), Field("chunks", 12, "chunks of oc_p output channels", nonzero=True)),
-            (_fm("o_ys", "words from one output row to the next"), Field("g_chunks", 12, "chunks in a group of a grouped convolution; 0: one group")),
+            *WINDOW,
+            (fm("o_addr", "output: word of row 0, column 0, chunk 0"), Field("chunks", 12, "chunks of oc_p output channels", nonzero=True)),
+            (fm("o_ys", "words from one output row to the next"), Field("g_chunks", 12, "chunks in a group of a grouped convolution; 0: one group")),
             (
-                _fm("o_cs", "words from one output channel vector to the next"),
+                fm("o_cs", "words from one output channel vector to the next"),
                 Field("acc_in", 1, "start from the accumulators that an earlier CONV left"),
                 Field("acc_out", 1, "leave int32 sums in the accumulator buffer, write no output"),
                 Field("w_zp", 8, "zero-point of the weights", signed=True),
@@ -283,17 +219,17 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             _POST,
             (Field("a_addr", 16, "first accumulator entry"), reserved(16)),
         ),
-        (_RING_RULE, _TABLE_RULE),
+        (RING_RULE, _TABLE_RULE),
     ),
     Instruction(
         "POOL", 7, Unit.POOL,
         "A tile of window operations that keep channels apart: maximum, average, depthwise convolution.",
         (
-            *_WINDOW,
-            (_fm("o_addr", "output: word of row 0, column 0, channel vector 0"), reserved(12)),
-            (_fm("o_ys", "words from one output row to the next"), reserved(12)),
+            *WINDOW,
+            (fm("o_addr", "output: word of row 0, column 0, channel vector 0"), reserved(12)),
+            (fm("o_ys", "words from one output row to the next"), reserved(12)),
             (
-                _fm("o_cs", "words from one output channel vector to the next"),
+                fm("o_cs", "words from one output channel vector to the next"),
                 Field("mode", 2, "what is done with a window", enum=PoolMode),
                 Field("by_count", 1, "AVERAGE: padding is left out, and the parameter word is chosen by the pixels counted"),
                 Field("w_zp", 8, "DEPTHWISE: subtracted from every tap", signed=True),
@@ -304,7 +240,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             _POST,
         ),
         (
-            _RING_RULE,
+            RING_RULE,
             _TABLE_RULE,
             Rule("by_count is for AVERAGE", lambda f, c: (f.by_count == 0) | (f.mode == PoolMode.AVERAGE.value)),
         ),
@@ -314,23 +250,23 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "Element-wise work over five nested loops with free strides: add, multiply, maximum, minimum, slope for negative values, "
         "requantise, table, resize, reorg; sum and maximum over lanes.",
         (
-            (_fm("a_addr", "first word of operand A"), Field("n0", 12, "iterations of the outermost loop", nonzero=True)),
-            (_fm("b_addr", "first word of operand B"), Field("n1", 12, "iterations", nonzero=True)),
-            (_fm("o_addr", "first word of the output"), Field("n2", 12, "iterations", nonzero=True)),
-            (_fm("a_s0", "words of A per iteration of loop 0"), Field("n3", 12, "iterations", nonzero=True)),
-            (_fm("a_s1", "words of A per iteration of loop 1"), Field("n4", 12, "iterations of the innermost loop", nonzero=True)),
-            (_fm("a_s2", "words of A per iteration of loop 2"), Field("a_zp", 8, "subtracted from A (not in SUM and HIGHEST)", signed=True), reserved(4)),
-            (_fm("a_s3", "words of A per iteration of loop 3"), Field("b_zp", 8, "subtracted from B", signed=True), reserved(4)),
+            (fm("a_addr", "first word of operand A"), Field("n0", 12, "iterations of the outermost loop", nonzero=True)),
+            (fm("b_addr", "first word of operand B"), Field("n1", 12, "iterations", nonzero=True)),
+            (fm("o_addr", "first word of the output"), Field("n2", 12, "iterations", nonzero=True)),
+            (fm("a_s0", "words of A per iteration of loop 0"), Field("n3", 12, "iterations", nonzero=True)),
+            (fm("a_s1", "words of A per iteration of loop 1"), Field("n4", 12, "iterations of the innermost loop", nonzero=True)),
+            (fm("a_s2", "words of A per iteration of loop 2"), Field("a_zp", 8, "subtracted from A (not in SUM and HIGHEST)", signed=True), reserved(4)),
+            (fm("a_s3", "words of A per iteration of loop 3"), Field("b_zp", 8, "subtracted from B", signed=True), reserved(4)),
             (
-                _fm("a_s4", "words of A per iteration of loop 4"), Field("mode", 3, "what is computed", enum=MiscMode),
+                fm("a_s4", "words of A per iteration of loop 4"), Field("mode", 3, "what is computed", enum=MiscMode),
                 Field("b_one", 1, "every lane sees lane b_lane of B"), Field("b_lane", 6, "which lane"), reserved(2),
             ),
             (
-                _fm("b_s0", "words of B per iteration of loop 0"),
+                fm("b_s0", "words of B per iteration of loop 0"),
                 Field("last_lanes", 7, "SUM, HIGHEST: lanes of the last word of loop 4 that count"), reserved(5),
             ),
-            *((_fm(f"b_s{n}", f"words of B per iteration of loop {n}"), reserved(12)) for n in range(1, 5)),
-            *((_fm(f"o_s{n}", f"words of the output per iteration of loop {n}"), reserved(12)) for n in range(5)),
+            *((fm(f"b_s{n}", f"words of B per iteration of loop {n}"), reserved(12)) for n in range(1, 5)),
+            *((fm(f"o_s{n}", f"words of the output per iteration of loop {n}"), reserved(12)) for n in range(5)),
             (Field("m_a", 26, "factor of A, or of the product (MUL, SLOPE)", signed=True), Field("shift", 6, "bits shifted out after the sum")),
             (Field("m_b", 26, "factor of B (ADD, MAX, MIN), of A where it is not negative (SLOPE)", signed=True), reserved(6)),
             (Field("c_lo", 32, "bits 0 to 31 of the constant C that is added before the shift"),),
@@ -354,21 +290,21 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "ROW", 9, Unit.ROW,
         "Softmax or normalisation of rows: of each, all channels of one pixel.",
         (
-            (_fm("a_addr", "first word of the first row"), Field("n0", 12, "rows: iterations of the outer loop", nonzero=True)),
-            (_fm("o_addr", "first word of its results"), Field("n1", 12, "rows: iterations of the inner loop", nonzero=True)),
-            (_fm("a_s0", "words from row to row of loop 0"), Field("words", 12, "words of a row", nonzero=True)),
+            (fm("a_addr", "first word of the first row"), Field("n0", 12, "rows: iterations of the outer loop", nonzero=True)),
+            (fm("o_addr", "first word of its results"), Field("n1", 12, "rows: iterations of the inner loop", nonzero=True)),
+            (fm("a_s0", "words from row to row of loop 0"), Field("words", 12, "words of a row", nonzero=True)),
             (
-                _fm("a_s1", "words from row to row of loop 1"), Field("last_lanes", 7, "lanes of its last word that count"),
+                fm("a_s1", "words from row to row of loop 1"), Field("last_lanes", 7, "lanes of its last word that count"),
                 Field("mode", 2, "what is computed", enum=RowMode), reserved(3),
             ),
             (
-                _fm("a_cs", "words from one word of a row to the next"),
+                fm("a_cs", "words from one word of a row to the next"),
                 Field("a_zp", 8, "subtracted first (not in SOFTMAX)", signed=True),
                 Field("shift", 2, "bits, by three, that NORM's factors lack"), reserved(2),
             ),
-            (_fm("o_s0", "words of the output from row to row of loop 0"), reserved(12)),
-            (_fm("o_s1", "words of the output from row to row of loop 1"), reserved(12)),
-            (_fm("o_cs", "words from one word of a result to the next"), reserved(12)),
+            (fm("o_s0", "words of the output from row to row of loop 0"), reserved(12)),
+            (fm("o_s1", "words of the output from row to row of loop 1"), reserved(12)),
+            (fm("o_cs", "words from one word of a result to the next"), reserved(12)),
             (Field("p_addr", 16, "first word of NORM (not in SOFTMAX)"), reserved(16)),
             (Field("k_lo", 32, "bits 0 to 31 of the constant K below the root"),),
             (Field("k_hi", 16, "bits 32 to 47 of K"), reserved(16)),
@@ -384,7 +320,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
         "LOADW", 10, Unit.LOAD,
         "Pixels of a map from DRAM as weights of CONV, with the records that belong to them: products of two activations.",
         (
-            _DRAM,
+            DRAM,
             (
                 Field("pixels", 12, "pixels", nonzero=True),
                 Field("fill", 8, "byte for padding and for lanes without a channel", signed=True),
@@ -408,7 +344,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
             (Field("scale", 32, "bits 32 to 63 of every record: mantissa, nibbles, doubled"),),
         ),
         (
-            *_PIXEL_RULES,
+            *PIXEL_RULES,
             Rule("run <= ic_p unless turned: one channel vector at a time", lambda f, c: (f.turned == 1) | (f.run <= c.ic_p)),
         ),
     ),

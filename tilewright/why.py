@@ -73,7 +73,6 @@ SAYS: dict[str, Why] = {
     "pad_representable": Why("its padding is none of the 256 quantised values"),
     "pads_space_or_channels": Why("it pads the batch"),
     "parameters_constant": Why("its parameters are computed", _FIXED),
-    "pixels_by_channels": Why("a matrix of it lies otherwise than pixels by neighbouring channels in its map"),
     "plain_gemm": Why("it transposes its first operand, or alpha or beta is not 1", "fold the factors into its weights"),
     "products_built": Why("it multiplies two activations", "set build_products = true in the configuration"),
     "quantised_after": Why("something stands between its sum and where that is quantised", "quantise its result first"),

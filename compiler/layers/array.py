@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,7 +53,7 @@ class Part:
     acc_out: bool
 
 
-class ArrayLayer:
+class ArrayLayer(ABC):
     """Sums of products over a window and channels; where weights come from, each kind says (``_block``).
 
     Beats: chunks x pixel groups x kernel taps x channel vectors; nothing else costs cycles in steady state.
@@ -73,8 +74,9 @@ class ArrayLayer:
         self.source, self.target = source, target
         self.rows = WindowRows(window, source.height)
 
+    @abstractmethod
     def _block(self, part: Part) -> Block:
-        raise NotImplementedError
+        """The parameters of a part."""
 
     @cached_property
     def slots(self) -> NDArray[np.int64]:

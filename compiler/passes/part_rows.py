@@ -24,7 +24,9 @@ def part_rows(graph: XGraph) -> XGraph:
     tensors: dict[str, Tensor] = dict(graph.tensors)
     renamed: dict[str, str] = {}
     for op in graph.ops:
-        chain = _chain(graph, op) if isinstance(op, Concat) and op.axis == _ROWS else []
+        if not isinstance(op, Concat) or op.axis != _ROWS:
+            continue
+        chain = _chain(graph, op)
         if not chain:
             continue
         parts = list(op.inputs)

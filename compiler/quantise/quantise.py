@@ -26,6 +26,7 @@ from compiler.quantise.phases import by_phases
 from compiler.quantise.reference import Kept, float_outputs
 from compiler.quantise.refine import refined
 from compiler.quantise.resample import as_linear_maps
+from compiler.quantise.rescaled import with_factors_behind
 from compiler.quantise.rows import on_rows
 from compiler.quantise.schemes import SCHEMES
 from compiler.quantise.statistics import (
@@ -82,6 +83,8 @@ def quantise(
     choices.check()
     scheme = SCHEMES[choices.scheme]
     prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
+    if extras.products:
+        prepared = with_types(with_factors_behind(prepared))
     by_name = choices.kept(model, prepared)
     asked = frozenset(by_name) | unbounded(prepared)
     forms = forms_of(prepared, asked, extras)

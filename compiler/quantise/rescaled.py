@@ -6,12 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model, Node, scalar
 
 _READERS = {"MatMul", "Softmax"}
 """Operators that take a tensor at whatever scale it comes."""
 _MOVES = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+ROUNDED = 1e-6
+"""How far float32 may round two factors from a power of two."""
 Readers = Mapping[str, list[Node]]
 
 
@@ -54,3 +58,44 @@ def with_rescaled(model: Model, nodes: list[Node], params: Mapping[str, Params],
         assert names is not None
         found |= dict.fromkeys(names, replace(found[source], scale=found[source].scale * factor))
     return found
+
+
+def with_factors_behind(model: Model) -> Model:
+    """Factors of both operands of a product that together are a power of two, as the fourth root of a head's size divides
+    queries and keys, become one factor of the result."""
+    makers, readers = model.producers(), model.consumers()
+    constants, renamed = dict(model.constants), dict[str, str]()
+    gone, behind = set[str](), dict[str, list[Node]]()
+    for node in model.nodes:
+        scaled = [_scaled(model, makers, readers, name) for name in node.inputs] if node.op_type == "MatMul" else [None]
+        found = [each for each in scaled if each is not None]
+        number = math.prod(factor for _, _, factor in found)
+        power = 2.0 ** round(math.log2(number)) if number > 0 else 0.0
+        if len(found) != 2 or len(scaled) != 2 or abs(number - power) > ROUNDED * power:
+            continue
+        gone |= {scale.name for scale, _, _ in found}
+        renamed |= {scale.output: source for scale, source, _ in found}
+        plain, factor = f"{node.output}/plain", f"{node.output}/factor"
+        constants[factor] = np.array(power, np.float32)
+        product = replace(node, outputs=(plain,))
+        behind[node.name] = [product, Node(factor, "Mul", (plain, factor), node.outputs)]
+    if not gone:
+        return model
+    nodes = [each for node in model.nodes if node.name not in gone for each in behind.get(node.name, [node])]
+    return model.with_nodes(
+        [replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs)) for node in nodes], constants
+    )
+
+
+def _scaled(model: Model, makers: Mapping[str, Node], readers: Readers, name: str) -> tuple[Node, str, float] | None:
+    """What multiplies a tensor, perhaps before it is moved, by a number: the node, what it reads, and the number."""
+    maker = makers.get(name)
+    if maker is None or len(readers[name]) != 1 or name in model.outputs:
+        return None
+    if maker.op_type in _MOVES:
+        return _scaled(model, makers, readers, maker.inputs[0])
+    numbers = [model.constants[each] for each in maker.inputs if each in model.constants]
+    if maker.op_type != "Mul" or len(numbers) != 1 or numbers[0].size != 1:
+        return None
+    source = next(each for each in maker.inputs if each not in model.constants)
+    return maker, source, float(scalar(numbers[0]))

@@ -199,7 +199,7 @@ def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 def _load(
     config: MachineConfig, touched: Groups, walk: LoopWalk | None,
     offset: int, row_stride: int, rows: int, pixels: int, step: int, run: int, lead: int, valid: int,
-) -> Cost:  # fmt: skip
+) -> MoveCost:  # fmt: skip
     beat, lanes = config.axi_bytes, config.ic_p
     vectors = -(-run // lanes)
     words = rows * pixels * vectors

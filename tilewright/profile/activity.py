@@ -143,7 +143,7 @@ def moved_bytes(config: MachineConfig, op: Op) -> tuple[int, int]:
     """DRAM bytes that an instruction asks for, and that it writes."""
     if op.name == "LOADP":
         return op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name, bool(op["int4"])), 0
-    if op.name == "LOAD":
+    if op.name in ("LOAD", "LOADW"):
         row = op["pixels"] * op["run"] if op["step"] > op["run"] and op["valid"] else op["valid"]
-        return op["rows"] * row, 0
+        return (op["rows"] if op.name == "LOAD" else 1) * row, 0
     return 0, op["rows"] * op["pixels"] * op["run"] if op.name == "SAVE" else 0

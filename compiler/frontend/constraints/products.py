@@ -17,12 +17,6 @@ def two_matrices(rank: int, other: int) -> bool:
     return min(rank, other) >= 2
 
 
-@constrains("MatMul", "QLinearMatMul")
-def pixels_by_channels(found: object) -> bool:
-    """In both activations of a product one dimension runs over neighbouring channels of a map, the other over its pixels."""
-    return found is not None
-
-
 @constrains("MatMul", "QLinearMatMul", "QuantizeLinear")
 def no_bias(biased: bool) -> bool:
     """Nothing is added to a product of two activations before it is quantised."""

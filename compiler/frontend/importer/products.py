@@ -84,8 +84,8 @@ def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
             return replace(parts[0], layout=whole)
         shape = [*ctx.map_shape(parts[0])]
         shape[along] *= len(parts)
-        n, h, w, c = shape
-        return joined(ctx, parts, (n, h, w, c), whole, axis=along)
+        batch, rows, pixels, channels = shape
+        return joined(ctx, parts, (batch, rows, pixels, channels), whole, axis=along)
 
     unit = np.float32(a.params.scale) * np.float32(b.params.scale)
     rank = len(ctx.shape(node.output))
@@ -117,13 +117,7 @@ def _matrices(ctx: Context, value: Mapped, turned: bool | None = None) -> _Matri
     flat = value.layout.reshaped((prod(value.shape[:-2]), *value.shape[-2:]))
     assert flat is not None
     value = replace(value, layout=flat)
-    for candidate in _ways(value, turned):
-        return candidate
-    value = arranged(ctx, value, "HWC")
-    found = next(_ways(value, turned), None)
-    require(constraints.pixels_by_channels, found)
-    assert found is not None
-    return found
+    return next(_ways(value, turned), None) or next(_ways(arranged(ctx, value, "HWC"), turned))
 
 
 def _ways(value: Mapped, turned: bool | None) -> Iterator[_Matrices]:

@@ -70,6 +70,18 @@ def test_the_reference_is_the_sum_of_products(turned: bool) -> None:
             assert execute(graph, {first: x, second: w})[made][0, 0, pixel, output] == np.clip(np.rint(total / 128), -128, 127)
 
 
+def test_lanes_that_only_shift() -> None:
+    """Scales are powers of two there, or the product is refused."""
+    shifting = dataclasses.replace(PRODUCTS, requant="shift", shared_finish=False)
+    b = Builder(10)
+    graph = b.graph(add(b, *operands(b, True, (1, 7), 13, 5), turned=True, mantissa=1 << 20))
+    check(shifting, graph)
+    b = Builder(10)
+    graph = b.graph(add(b, *operands(b, True, (1, 7), 13, 5), turned=True))
+    with pytest.raises(FitError, match="scales of it are no powers of two"):
+        make_group(shifting, graph, graph.ops)
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_heads_are_channels_of_maps(turned: bool) -> None:
     """Of the second operand pixel by pixel: its bytes do not lie together."""

@@ -194,7 +194,7 @@ def test_bytes_are_those_of_the_formula() -> None:
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-@pytest.mark.parametrize("tokens", [96, 200, 7 * 64])
+@pytest.mark.parametrize("tokens", [96, 200, 7 * 64, 197, 131])
 def test_tokens_are_walked_over_in_rows(tokens: int, config: MachineConfig) -> None:
     """Layers that work pixel by pixel may cut the only row of their maps where they like: steps, not tiles."""
     b = Builder(tokens)
@@ -204,13 +204,6 @@ def test_tokens_are_walked_over_in_rows(tokens: int, config: MachineConfig) -> N
     assert not tiled(plan)
     assert plan.steps > 1
     assert plan.count == 1
-
-
-@pytest.mark.parametrize("tokens", [197, 131])
-def test_tokens_of_which_no_whole_rows_can_be_made_are_tiled(tokens: int) -> None:
-    b = Builder(tokens)
-    plan = one(TINY, b, b.conv(b.input(1, tokens, 8), 8, (1, 1)))
-    assert tiled(plan)
 
 
 def test_tiles_are_the_last_resort() -> None:

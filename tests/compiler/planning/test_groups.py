@@ -42,8 +42,8 @@ def test_maps_stand_in_the_order_in_which_they_are_made() -> None:
     ],
 )  # fmt: skip
 def test_one_long_row_is_walked_over_in_rows_that_fill_it(width: int, inner: int, pixels: int) -> None:
-    """Of 3072 words an eighth holds all maps: of ten a pixel 38, of eight 48, of many at least four. What does not divide leaves
-    the last row short of as few pixels as can be."""
+    """Of 3072 words an eighth holds all maps: of ten a pixel 38, of eight 48, of many at least four. Where none divide, the
+    last row lacks as few pixels as can be."""
     assert NANO.fm_words == 3072
     graph = tokens(width, inner)
     group = make_group(NANO, graph, graph.ops)

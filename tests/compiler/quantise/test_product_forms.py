@@ -14,6 +14,7 @@ from compiler.driver import Compiled
 from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.reader import read
 from compiler.quantise.forms import Form, forms_of
+from compiler.quantise.rescaled import with_factors_behind
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.ops import Cpu, Eltwise
 from compiler.xgraph.products import Product
@@ -48,6 +49,12 @@ def test_an_encoder_is_one_segment(heads: int, size: int, scheme: str) -> None:
     assert sum(isinstance(op, Product) for op in graph.ops) == 2 * heads
     found = check(made, random_inputs(made.program), per_layer=True)
     assert found.equal, str(found)
+
+
+@pytest.mark.slow
+def test_an_encoder_on_the_verilog() -> None:
+    made = compiled(encoder(), BOTH)
+    assert check(made, random_inputs(made.program), "rtl").equal
 
 
 def test_each_head_has_a_softmax_of_its_own() -> None:
@@ -109,3 +116,23 @@ def test_powers_of_two_change_the_scale_alone(number: float, kind: str, before: 
     assert any(isinstance(op, Product) for op in ops)
     assert form is not Form.RESCALED or [op.name for op in ops if isinstance(op, Eltwise)] in ([], ["z_QuantizeLinear"]), ops
     assert check(made, random_inputs(made.program)).equal
+
+
+@pytest.mark.parametrize(("roots", "one"), [((64**-0.25, 64**-0.25), True), ((0.3, 0.2), False), ((0.5, 0.25), True)])
+def test_factors_of_both_operands_become_one_of_the_result(roots: tuple[float, float], one: bool) -> None:
+    """As PyTorch writes attention: both operands are divided by the fourth root of a head's size, keys once turned."""
+    node = helper.make_node
+    nodes = [
+        node("Mul", ["q", "c0"], ["qs"], name="queries"), node("Transpose", ["k"], ["kt"], name="turn", perm=[0, 2, 1]),
+        node("Mul", ["kt", "c1"], ["ks"], name="keys"), node("MatMul", ["qs", "ks"], ["s"], name="product"),
+        node("Softmax", ["s"], ["y"], name="soft", axis=-1), node("Relu", ["y"], ["z"], name="end"),
+    ]  # fmt: skip
+    shapes = {"q": (1, 5, 8), "k": (1, 7, 8)}
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    ends = [helper.make_tensor_value_info("z", TensorProto.FLOAT, (1, 5, 7))]
+    held = [numpy_helper.from_array(np.array(root, np.float32), f"c{n}") for n, root in enumerate(roots)]
+    graph = helper.make_graph(nodes, "roots", given, ends, held)
+    net = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    made = compiled(net, BOTH)
+    assert sum(each.op_type == "Mul" for each in with_factors_behind(read(net)).nodes) == (1 if one else 2)
+    assert check(made, random_inputs(made.program), per_layer=True).equal

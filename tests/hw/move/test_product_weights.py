@@ -15,7 +15,7 @@ from isa.faults import Fault
 from isa.instructions import Buffer, Region, Unit
 from sim.functional.machine import FunctionalMachine
 from tests.hw.axi_memory import AxiMemory
-from tests.hw.move_bench import BASES, MoveBench, naive_load, naive_loadp, noise, small
+from tests.hw.move_bench import BASES, MoveBench, Words, naive_load, naive_loadp, noise, small
 from tests.hw.move_random import random_load, random_loadp
 from tests.tables import in_turn
 
@@ -95,7 +95,8 @@ def test_among_other_loads(stall: float) -> None:
         bus = AxiMemory(config, memory, stall=stall, latency=20)
         bench = MoveBench(config, Unit.LOAD, bus, bank_stall=stall).run(ops)
         assert (bench.fault, len(bench.done)) == (None, len(ops))
-        words, taps = {}, {}
+        words: Words = {}
+        taps: dict[tuple[str, int], dict[int, int]] = {}
         for op in ops:
             words |= naive_load(config, bytes(memory), op) if op.name == "LOAD" else {}
             taps |= naive_loadp(config, bytes(memory), op) if op.name == "LOADP" else {}

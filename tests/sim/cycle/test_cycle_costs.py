@@ -55,6 +55,23 @@ def test_misc_takes_a_cycle_for_each_slice_of_a_word() -> None:
     assert [cost(misc(), lanes).cycles for lanes in (FULL, replace(NANO, misc_lanes=2), NANO)] == [128, 2 * 128, 4 * 128]
 
 
+def test_loadw_takes_a_cycle_for_each_vector_or_chunk_and_two_for_each_record() -> None:
+    """What follows the last word: a cycle to its step, six until sums or records are there, fill and records."""
+    config = replace(NANO, name="products", oc_p=2, build_products=True)
+    turned = {"pixels": 12, "run": 8, "step": 8}
+    channels = {"pixels": 8, "run": 4, "step": 4}
+    for values, own, cycles, more in (
+        (turned, {"turned": 1}, 24, 1 + 6),
+        (turned | {"run": 4, "step": 4}, {"turned": 1}, 24, 1 + 6),
+        (turned | {"pixels": 11}, {"turned": 1}, 22, 1 + 6 + 2),
+        (channels, {}, 16, 1 + 6 + 2 * 4 + 6),
+        (channels | {"pixels": 5}, {}, 10, 1 + 6 + 2 * 4 + 6 + 3 * 2),
+    ):
+        values["valid"] = values["pixels"] * values["run"]
+        plain, made = move(Op("LOAD", {**values, "rows": 1, "d_xs": 1}), config), move(Op("LOADW", values | own), config)
+        assert (made.alone, made.beats, made.cycles, made.edge - plain.edge) == (True, plain.beats, cycles, more)
+
+
 def test_two_operands_in_one_bank_take_turns_in_the_cycles_of_a_word() -> None:
     assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32), FULL).cycles == 2 * 128
     assert cost(misc(mode=0, b_addr=128, b_s4=1, b_s3=32), NANO).cycles == 4 * 128
