@@ -62,7 +62,8 @@ class Core(wiring.Component):
                       activation tables   <----------------+----------------+-|-------+-|------+
                       FeatureMap          <----------------+------------------+---------+------+
 
-    ROW, which is not shown, is wired like MISC, with NORM and tables of its own. POOL, MISC and ROW are left out if the
+    ROW, which is not shown, is wired like MISC, with NORM and tables of its own. With ``build_products`` LOAD also writes
+    lanes of weight words. POOL, MISC and ROW are left out if the
     configuration does not build them; so are the memories only they read.
     With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` stand in the place of ``axi``.
     ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,

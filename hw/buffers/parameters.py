@@ -27,8 +27,8 @@ class ParameterMemory(wiring.Component):
     Parts of whole beats lie in rows of their own, so that the memory is as narrow as a part; others are chosen
     from the whole word.
 
-    With ``lanes``, input and output lanes of a weight word, there is a second write port, by lanes (``LaneWrite``). The two are
-    never used in the same cycle; bytes of columns are written apart then.
+    With ``lanes``, the input and output lanes of a weight word, there is a second write port, by lanes (``LaneWrite``). No
+    cycle uses both. Columns have byte enables then.
 
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later

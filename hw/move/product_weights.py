@@ -108,8 +108,10 @@ class ProductWriter(wiring.Component):
         summed = Signal()
         """All sums have become records, or will do so in SETTLE."""
         second = Signal()
-        group_ends = Signal()
-        m.d.comb += group_ends.eq(lane[config.oc_p - 1])
+        """The cycle before gave a sum."""
+        end_chunk = Signal()
+        """``lane`` is the last one of a chunk."""
+        m.d.comb += end_chunk.eq(lane[config.oc_p - 1])
         with m.FSM():
             with m.State("IDLE"), m.If(self.start):
                 m.next = "WORDS"
@@ -138,12 +140,12 @@ class ProductWriter(wiring.Component):
             with m.State("RECORDS"):
                 m.d.comb += sums.shift.eq(~second)
                 m.d.sync += [second.eq(~second), settle.eq(settle_cycles)]
-                with m.If(sums.shift & group_ends & end_pixel):
+                with m.If(sums.shift & end_chunk & end_pixel):
                     m.d.sync += summed.eq(1)
                     m.next = "SETTLE"
         moves = Signal()
         """A step of a pixel, or of the records of its lanes, ends."""
-        m.d.comb += moves.eq(step | (sums.shift & group_ends))
+        m.d.comb += moves.eq(step | (sums.shift & end_chunk))
         width = Mux(now.turned, config.ic_p, config.oc_p)
         with m.If(self.start):
             new = self.settings
@@ -162,7 +164,7 @@ class ProductWriter(wiring.Component):
                     end_pixel.eq(Mux(end_pixel, short, left <= 2 * width)),
                 ]
             with m.If((step & end_pixel) | sums.shift):
-                m.d.sync += lane.eq(Mux(Mux(step, end_lanes, group_ends), 1, lane << 1))
+                m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
         vector = Mux(filling, now.fill.replicate(config.ic_p), word.data)
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
