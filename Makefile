@@ -127,7 +127,8 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.efforts squeezenet
 	$(BIN)/python -m bench.efforts mobilenet_v2 resnet50_v1 googlenet --effort quick normal
 	$(BIN)/python -m bench.latency
-	$(BIN)/python -m bench.cores
+	for effort in quick normal; do $(BIN)/python -m bench.cores --effort $$effort || exit 1; done
+	$(BIN)/python -m bench.cores --ports 1
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base

@@ -12,8 +12,10 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.doubled import FAST_CLOCK
 from hw.axi.signature import Axi4, AxiLite
+from hw.control.units import TraceSignature
 from hw.control.windows import RegisterWindows, address_bits
 from hw.core import axi_names
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 
 
@@ -55,8 +57,17 @@ class Cores(wiring.Component):
             if self.config.array_clock > 1:
                 wires[f"i_{FAST_CLOCK}"] = getattr(self, FAST_CLOCK)
             wires |= {"i_clk": ClockSignal(), "i_rst": ResetSignal(), "o_irq": interrupts[number]}
+            for unit in built_units(self.config):
+                wires |= _unread(f"trace_{unit.name.lower()}", number)
             m.submodules[f"core{number}"] = Instance(self.machine, **wires)
         return m
+
+
+def _unread(trace: str, number: int) -> Iterator[tuple[str, Value]]:
+    """The trace of a unit in a machine, which ends here."""
+    signals = TraceSignature().create(path=(f"core{number}_{trace}",))
+    for path, _, value in signals.signature.flatten(signals):
+        yield "_".join(("o", trace, *map(str, path))), value
 
 
 def _wires(prefix: str, bus: Any, *, registers: bool) -> Iterator[tuple[str, Value]]:

@@ -34,8 +34,7 @@ def run_on_chip(
     program: Program, cores: int, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
 ) -> Batch:
     """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives."""
-    dram = Dram(total=dram_bytes(program.config) if cores > 1 else 0)
-    with simulated_chip(program, cores, dram=dram) as chip:
+    with simulated_chip(program, cores, dram=Dram(total=dram_bytes(program.config))) as chip:
         return run_batch(program, chip, feeds, progress)
 
 

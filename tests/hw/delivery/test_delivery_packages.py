@@ -18,7 +18,7 @@ from hw.delivery.litex import LITEX_FILE, litex_module
 from hw.delivery.modules import Port
 from hw.delivery.package import TOOLS, has_dsp48e2, package
 from hw.delivery.style import Style
-from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, scripts
+from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, SYSTEMS, scripts
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog
@@ -214,11 +214,11 @@ def test_registers_of_each_core_are_described(two_cores: Arranged) -> None:
     assert "self.axi_lite.aw.addr[:13]" in text
 
 
-def test_more_ports_than_a_processing_system_has() -> None:
-    three = arranged(core_verilog(TWO_PORTS, cores=3), TWO_PORTS, LOW)
-    message = r"board zcu102: 6 ports to memory \(cores times axi_ports\), and its processing system has 4; ask for 2 cores"
+def test_more_ports_than_a_processing_system_has(two_cores: Arranged, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SYSTEMS, "xcup", replace(SYSTEMS["xcup"], memory=("S_AXI_HP0_FPD", "S_AXI_HP1_FPD")))
+    message = r"board zcu102: 4 ports to memory \(cores times axi_ports\), and its processing system has 2; ask for 1 cores"
     with pytest.raises(TilewrightError, match=message):
-        scripts(three.top, TWO_PORTS, LOW, three.sources, DEFAULT_BOARDS)
+        scripts(two_cores.top, TWO_PORTS, LOW, two_cores.sources, DEFAULT_BOARDS)
 
 
 @needs("tclsh")

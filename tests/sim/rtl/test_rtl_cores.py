@@ -102,12 +102,13 @@ def test_random_programs_on_all_memories() -> None:
             run_both(ones, [random_program(NANO, seed + n) for n in range(CORES)])
 
 
-def test_a_stop_of_one_leaves_the_other_running() -> None:
-    """Aborts and resets at any time of one; what the other computes, and how long it takes alone, does not change."""
+@pytest.mark.parametrize("stops", [3, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_stop_of_one_leaves_the_other_running(stops: int) -> None:
+    """Aborts and resets at any time of one: what the other computes does not change, nor what it computes itself after that."""
     program, other = random_program(NANO, 3), random_program(NANO, 4)
-    rng = random.Random(1)
+    rng = random.Random(stops)
     with chip() as (told, (first, second)):
-        for control in (Control.ABORT, Control.RESET, Control.ABORT):
+        for control in rng.choices((Control.ABORT, Control.RESET), k=stops):
             second.start(other)
             first.start(program)
             told.wait(rng.randrange(2_000))
