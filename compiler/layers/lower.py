@@ -12,7 +12,7 @@ from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.layers.layer import Layer, Shifts
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
-from compiler.layers.product import ProductLayer
+from compiler.layers.product_layer import ProductLayer
 from compiler.layers.row_layer import RowLayer
 from compiler.layers.substitute import built
 from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
