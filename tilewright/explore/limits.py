@@ -79,7 +79,7 @@ def limits_of(
         raise TilewrightError(f"explore: no chip and no number of LUTs; {NONE_GIVEN}")
     given = {"LUT": luts, "DSP": dsps, "BRAM": brams, "URAM": urams}
     for kind, number in given.items():
-        if number is not None and number < 0 or kind == "LUT" and number == 0:
+        if number is not None and number < (kind == "LUT"):
             raise TilewrightError(f"explore {OPTIONS[kind]}: {number}; expected a number above 0")
     for option, value in (("--bandwidth", bandwidth), ("--latency", latency)):
         if value is not None and not 0 < value < float("inf"):

@@ -68,6 +68,8 @@ class Search:
     """Compiled ones by name."""
     waiting: dict[str, Point] = field(default_factory=dict)
     """Bounded ones by name."""
+    bounds: dict[str, Point] = field(default_factory=dict)
+    """Bounds of those that were compiled."""
     closest: tuple[float, MachineConfig, str] | None = None
     """Of the machines beyond a limit the one that is least so: by which factor, and what binds."""
 
@@ -80,7 +82,7 @@ class Search:
         """Sizes and bounds of all machines."""
         fitting = list(self._within(machines))
         self.told(f"bounds of {len(fitting)} machines")
-        points = self._evaluate([(config, sizes) for config, sizes in fitting], BOUND)
+        points = self.evaluate([(config, sizes) for config, sizes in fitting], BOUND)
         for point in points:
             missed = [(c.excess(point), str(c)) for c in self.constraints if c.certain and c.excess(point) > 1]
             if missed:
@@ -131,9 +133,9 @@ class Search:
             members = self._promising(room)
             if not members:
                 break
-            points = self._evaluate([(point.config, point.sizes) for point in members], effort)
+            points = self.evaluate([(point.config, point.sizes) for point in members], effort)
             for point in points:
-                del self.waiting[point.name]
+                self.bounds[point.name] = self.waiting.pop(point.name)
                 self._add(point)
         self.counts.left = len(self.waiting)
         self.counts.compiled[effort] = len(self.done)
@@ -167,7 +169,7 @@ class Search:
         while members := [point for point in self.front() if point.effort != self.effort]:
             count += len(members)
             self.told(f"effort {self.effort}: {len(members)} machines of the front")
-            for point in self._evaluate([(point.config, point.sizes) for point in members], self.effort):
+            for point in self.evaluate([(point.config, point.sizes) for point in members], self.effort):
                 self._add(point)
         if count:
             self.counts.compiled[self.effort] = count
@@ -178,7 +180,7 @@ class Search:
         if before is None and point.refused:
             self.counts.refused += 1
 
-    def _evaluate(self, machines: Sequence[tuple[MachineConfig, dict[str, float]]], effort: str) -> list[Point]:
+    def evaluate(self, machines: Sequence[tuple[MachineConfig, dict[str, float]]], effort: str) -> list[Point]:
         """Points of all machines, in their order."""
         nets = self.workload.nets
         keys = [bound_key(config) if effort == BOUND else (config.name,) for config, _ in machines]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from isa.bounds import BOUNDS, ConfigError
 from isa.chips import Chip
@@ -75,7 +76,13 @@ def _machine(start: MachineConfig, values: dict[str, int]) -> MachineConfig:
             plain[field] = whole // values[axis]
     if "bank_rounds" in values:
         plain["fm_banks"] = phases * values["bank_rounds"]
-    return replace(start, **plain, name=name_of({**vars_of(start), **plain}))
+    return changed(start, plain)
+
+
+def changed(config: MachineConfig, values: Mapping[str, int]) -> MachineConfig:
+    """The machine with other values, under the name that they give it."""
+    fields: dict[str, Any] = {**vars_of(config), **values}
+    return MachineConfig(**{**fields, "name": name_of(fields)})
 
 
 def name_of(fields: Mapping[str, object]) -> str:
@@ -121,7 +128,8 @@ def space_of(table: Mapping[str, object], start: MachineConfig, origin: str = "k
     axes = {}
     for name, values in table.items():
         if name not in known:
-            raise TilewrightError(f"space {origin}: axis {name!r} is unknown{nearest(name, known)}; known are {', '.join(known)}")
+            hint = f"{nearest(name, known)}; known are {', '.join(known)}"
+            raise TilewrightError(f"space {origin}: axis {name!r} is unknown{hint}")
         if not isinstance(values, list | tuple) or not values or not all(type(v) is int and v > 0 for v in values):
             raise TilewrightError(f"space {origin}: axis {name}: {values!r} is not a list of whole numbers, as [8, 16]")
         axes[name] = tuple(sorted(set(values)))

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from compiler.frontend.pipeline import ImportedModel
 from compiler.quantise.statistics import CalibrationWarning
 from isa.errors import TilewrightError
 from isa.files import write_atomically
+from isa.names import nearest
 from isa.program import HostTensor
 from tilewright.compiling import imported_as
 from tilewright.explore.store import compiler_digest, explore_folder
 from tilewright.profile.network import Network
 
 Model = Path | str | onnx.ModelProto
+MEANS = ("runs", "geometric")
 IN_MEMORY = 4
 """Imported models that a process holds."""
 
@@ -51,17 +54,25 @@ class Workload:
     nets: tuple[Net, ...]
     rows: bool
     """Whether machines have ROW, which more of the networks' nodes run on."""
+    geometric: bool = False
+    """Whether each network counts for its own sake, however long it runs."""
 
     def mean(self, values: Sequence[float]) -> float:
-        """Of one figure of each network: the mean over the runs."""
-        return sum(net.weight * value for net, value in zip(self.nets, values, strict=True))
+        """Of one figure of each network: the mean over the runs, or the geometric one."""
+        if not self.geometric:
+            return sum(net.weight * value for net, value in zip(self.nets, values, strict=True))
+        if min(values) <= 0:
+            return 0.0
+        return exp(sum(net.weight * log(value) for net, value in zip(self.nets, values, strict=True)))
 
 
 def workload_of(
     models: Mapping[str, Model], weights: Sequence[float] | None = None, how: Mapping[str, Any] | None = None,
-    rows: bool | None = None,
+    rows: bool | None = None, mean: str = MEANS[0],
 ) -> Workload:  # fmt: skip
     """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``; ``rows``: None: if it helps."""
+    if mean not in MEANS:
+        raise TilewrightError(f"explore --average: {mean!r} is unknown{nearest(mean, MEANS)}; known are {', '.join(MEANS)}")
     if not models:
         raise TilewrightError("explore: no model; give --model FILE, once for each network")
     given = [1.0] * len(models) if weights is None else list(weights)
@@ -80,7 +91,7 @@ def workload_of(
         _net(name, weight / sum(given), imported, arguments)
         for (name, imported), weight in zip(plain.items(), given, strict=True)
     ]
-    return Workload(tuple(found), with_rows)
+    return Workload(tuple(found), with_rows, mean == MEANS[1])
 
 
 def _imported(model: Model, how: Mapping[str, Any], *, rows: bool) -> ImportedModel:
