@@ -19,11 +19,11 @@ from compiler.zoo.exports import exports
 from compiler.zoo.networks import networks
 from isa.config import preset
 from sim.campaign.cores import all_cores
-from tilewright.explore.explore import explore
-from tilewright.explore.point import Point
-from tilewright.explore.proof import Proof
-from tilewright.explore.result import Exploration
-from tilewright.explore.search import best_at
+from tilewright.exploring.exploration import explore
+from tilewright.exploring.point import Point
+from tilewright.exploring.proof import Proof
+from tilewright.exploring.result import Exploration
+from tilewright.exploring.search import best_at
 
 PAGE = RESULTS / "explore.md"
 COLUMNS = ("machine", "array", "finish", "bus", "clk2x", "fps", "mJ", "LUT", "DSP", "BRAM", "URAM", "beside the preset")
@@ -48,13 +48,13 @@ CASES = {
         ("alexnet", "resnet18", "mobilenet_v1", "efficientnet_lite0", "densenet", "yolov3_tiny", "hrnet_w18_small", "randwire0",
          "efficientnet_b0", "mobilenet_v3_large", "regnet_x_400mf", "shufflenet_v2"),
         224,
-        {"ic_p": (16, 24, 32), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (1, 2, 3),
+        {"ic_p": (16, 24, 32), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (1, 2),
          "axi_data_bits": (128, 256), "array_clock": (1, 2)},
     ),
     "XC7Z020": Case(
         "pynq", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 128,
         {"ic_p": (8, 12, 16, 24), "oc_p": (4, 8, 12, 16), "px_p": (1, 2), "finish_parts": (1, 2, 4), "bank_rounds": (2, 4),
-         "pool_taps": (1, 3), "weight_depth": (1024, 2048)},
+         "pool_taps": (1, 3)},
     ),
     "LFE5U-85F": Case(
         "ulx3s", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 96,
@@ -120,7 +120,7 @@ def put_proofs(chip: str, proofs: tuple[Proof, ...]) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = command("explore", __doc__)
     parser.add_argument("chips", nargs="*", choices=[*CASES, []], default=list(CASES))
-    parser.add_argument("--machines", type=int, default=48, help="compiled at most, on each chip")
+    parser.add_argument("--machines", type=int, default=24, help="compiled at most, on each chip")
     parser.add_argument("--prove", type=int, default=0)
     parser.add_argument("--workers", type=int, default=all_cores())
     parser.add_argument("--scheduler", metavar="ADDRESS")

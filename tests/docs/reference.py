@@ -26,7 +26,7 @@ from tilewright.run_table import COLUMNS, RUN_COLUMNS
 from tilewright.summary import Summary
 
 ROOT = Path(__file__).parents[2]
-CALLED = ("Session", "compile", "load", "Config", "Images", "Edges")
+CALLED = ("Session", "compile", "load", "Config", "Images", "Edges", "explore")
 """All others are what these give."""
 WIDTH = 110
 COMMANDS_HEAD = """# Commands

@@ -82,8 +82,8 @@ def command(
       tilewright explore --model a.onnx --model b.onnx --weight 2:1 --luts 40000 --dsps 400 --objective latency
       tilewright explore --model a.onnx --chip XC7Z020 --objective luts --constraint 'fps(a) >= 30' -o found/
     """
-    from tilewright.explore.explore import explore
-    from tilewright.explore.page import files_of
+    from tilewright.exploring.exploration import explore
+    from tilewright.exploring.page import files_of
 
     if toml is not None and (as_json or output is not None):
         raise InputError("explore --toml: prints TOML; leave --json and -o out")

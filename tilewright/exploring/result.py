@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from isa.errors import TilewrightError
-from tilewright.explore.point import Point
-from tilewright.explore.proof import Proof
-from tilewright.explore.search import Counts, Search, best_at
-from tilewright.explore.sensitivity import Change
+from tilewright.exploring.point import Point
+from tilewright.exploring.proof import Proof
+from tilewright.exploring.search import Counts, Search, best_at
+from tilewright.exploring.sensitivity import Change
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Row:
     latency_ms: float
     """Of the machine; nodes on the CPU take their time besides."""
     energy_mj: float
-    """An estimate (``tilewright/explore/energy.py``)."""
+    """An estimate (``tilewright/exploring/energy.py``)."""
     dram_bytes: float
     luts: float
     ffs: float
@@ -140,7 +140,7 @@ class Exploration:
         """As the command prints it."""
         head = f"{'':3}{'machine':22}{'fps':>9}{'ms':>10}{'mJ':>8}{'MB':>8}{'LUT':>9}{'DSP':>7}{'BRAM':>7}{'URAM':>6}  binds"
         told = [
-            f"{number:2} {row.name:22}{row.fps:9.1f}{row.latency_ms:10.3f}{row.energy_mj:8.2f}{row.dram_bytes / 1e6:8.2f}"
+            f"{number:2} {row.name:22}{row.fps:9.1f}{row.latency_ms:10.3f}{row.energy_mj:8.3g}{row.dram_bytes / 1e6:8.2f}"
             f"{row.luts:9,.0f}{row.dsps:7,.0f}{row.brams:7,.0f}{row.urams:6,.0f}  {row.binds}"
             for number, row in enumerate(self.rows, 1)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tilewright.explore.point import Point
+from tilewright.exploring.point import Point
 from tilewright.report.svg import count, element, hue, picture, ticks, titled
 
 _WIDTH, _HEIGHT = 860, 380

@@ -15,8 +15,8 @@ from compiler.search.database import open_database
 from compiler.search.least_cycles import least_cycles
 from isa.config import MachineConfig, config_from_dict
 from isa.errors import TilewrightError
-from tilewright.explore.store import keep, kept, key_of
-from tilewright.explore.workload import Net, imported_from
+from tilewright.exploring.store import keep, kept, key_of
+from tilewright.exploring.workload import Net, imported_from
 from tilewright.parameters import ManyParameters
 from tilewright.running import estimated_cycles
 

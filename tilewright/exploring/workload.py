@@ -22,7 +22,7 @@ from isa.files import write_atomically
 from isa.names import nearest
 from isa.program import HostTensor
 from tilewright.compiling import imported_as
-from tilewright.explore.store import compiler_digest, explore_folder
+from tilewright.exploring.store import compiler_digest, explore_folder
 from tilewright.profile.network import Network
 
 Model = Path | str | onnx.ModelProto
@@ -43,10 +43,8 @@ class Net:
     """Multiply-accumulates on the machine."""
     on_cpu: int
     """Nodes that no machine of the space computes."""
-
-    @property
-    def path(self) -> Path:
-        return explore_folder() / "models" / f"{self.digest}.pickle"
+    path: Path
+    """Of what was imported."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,8 @@ def _net(name: str, weight: float, imported: ImportedModel, how: Mapping[str, An
     state = hashlib.sha256(imported.oracle.SerializeToString(deterministic=True))
     state.update(repr((sorted(imported.reasons), imported.rows, sorted(map(repr, how.items())), compiler_digest())).encode())
     on_machine = sum(count for node, count in macs.items() if node not in imported.reasons)
-    net = Net(name, weight, state.hexdigest()[:32], on_machine, len(imported.reasons))
+    digest = state.hexdigest()[:32]
+    net = Net(name, weight, digest, on_machine, len(imported.reasons), explore_folder() / "models" / f"{digest}.pickle")
     if not imported.graph.ops or on_machine == 0:
         raise TilewrightError(f"model {name}: no layer of it is for the machine, so no machine is better than another")
     net.path.parent.mkdir(parents=True, exist_ok=True)

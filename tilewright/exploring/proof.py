@@ -9,8 +9,8 @@ from sim.runtime.run import run_on_cpu
 from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
 from tilewright.comparison import compare
-from tilewright.explore.evaluate import compiled_for
-from tilewright.explore.point import Point
+from tilewright.exploring.evaluate import compiled_for
+from tilewright.exploring.point import Point
 from tilewright.inputs import random_inputs
 from tilewright.running import estimated_cycles, run_program
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from urllib.parse import quote
 
-from tilewright.explore.layers import Layer, layers_of
-from tilewright.explore.pictures import parallel, scatter
-from tilewright.explore.result import Exploration, Row
+from tilewright.exploring.layers import Layer, layers_of
+from tilewright.exploring.pictures import parallel, scatter
+from tilewright.exploring.result import Exploration, Row
 from tilewright.report.page import document, section
 from tilewright.report.svg import element, short, size
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from isa.errors import TilewrightError
 from isa.names import nearest
-from tilewright.explore.point import Point
+from tilewright.exploring.point import Point
 
 FIGURES = ("fps", "latency", "energy", "dram", "luts", "dsps", "brams", "urams")
 OF_MODELS = FIGURES[:4]

@@ -8,9 +8,9 @@ from functools import cached_property
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.names import nearest
-from tilewright.explore.energy import dram_mj, on_chip_mj
-from tilewright.explore.evaluate import BOUND, Run
-from tilewright.explore.workload import Workload
+from tilewright.exploring.energy import dram_mj, on_chip_mj
+from tilewright.exploring.evaluate import BOUND, Run
+from tilewright.exploring.workload import Workload
 
 OBJECTIVES = ("fps", "latency", "energy", "luts")
 EFFORTS = (BOUND, "quick", "normal", "full")

@@ -14,15 +14,15 @@ from isa.errors import TilewrightError
 from isa.estimate import coefficients
 from sim.campaign.run import How
 from tilewright.configuration import Config, machine_of
-from tilewright.explore.constraint import check_together, constraint_of
-from tilewright.explore.limits import limits_of
-from tilewright.explore.point import Point, check_objective
-from tilewright.explore.proof import proved
-from tilewright.explore.result import Exploration, certificate_of, no_machine
-from tilewright.explore.search import Search
-from tilewright.explore.sensitivity import sensitivity
-from tilewright.explore.space import read_space, space_of, start_for, usual_space
-from tilewright.explore.workload import MEANS, Model, workload_of
+from tilewright.exploring.constraint import check_together, constraint_of
+from tilewright.exploring.limits import limits_of
+from tilewright.exploring.point import Point, check_objective
+from tilewright.exploring.proof import proved
+from tilewright.exploring.result import Exploration, certificate_of, no_machine
+from tilewright.exploring.search import Search
+from tilewright.exploring.sensitivity import sensitivity
+from tilewright.exploring.space import read_space, space_of, start_for, usual_space
+from tilewright.exploring.workload import MEANS, Model, workload_of
 from tilewright.suggested import described_chip
 
 CORES = (1, 2, 4)

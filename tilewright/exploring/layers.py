@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.explore.evaluate import compiled_for
-from tilewright.explore.point import Point
+from tilewright.exploring.evaluate import compiled_for
+from tilewright.exploring.point import Point
 from tilewright.profile.activity import activities, modelled
 from tilewright.profile.dataflow import dataflow
 from tilewright.profile.network import network_of

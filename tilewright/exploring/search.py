@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass, field, replace
 from isa.config import MachineConfig
 from sim.campaign.run import How, campaign
 from sim.campaign.work import Lost
-from tilewright.explore.constraint import Constraint
-from tilewright.explore.evaluate import BOUND, Run, bound_key, bounded, task
-from tilewright.explore.limits import Limits
-from tilewright.explore.point import EFFORTS, Point, pareto
-from tilewright.explore.space import Space
-from tilewright.explore.workload import Workload
+from tilewright.exploring.constraint import Constraint
+from tilewright.exploring.evaluate import BOUND, Run, bound_key, bounded, task
+from tilewright.exploring.limits import Limits
+from tilewright.exploring.point import EFFORTS, Point, pareto
+from tilewright.exploring.space import Space
+from tilewright.exploring.workload import Workload
 
-ROUND = 24
+ROUND = 12
 """Machines that are compiled before it is looked what they prune."""
 BOUNDS_AT_ONCE = 32
 Told = Callable[[str], None]
@@ -70,6 +70,8 @@ class Search:
     """Bounded ones by name."""
     bounds: dict[str, Point] = field(default_factory=dict)
     """Bounds of those that were compiled."""
+    pruned: dict[str, Point] = field(default_factory=dict)
+    """Bounds of those that were pruned."""
     closest: tuple[float, MachineConfig, str] | None = None
     """Of the machines beyond a limit the one that is least so: by which factor, and what binds."""
 
@@ -145,8 +147,8 @@ class Search:
         front = self.front()
         pruned = [point for point in self.waiting.values() if best_at(front, point.luts, self.objective) <= self._cost(point)]
         for point in pruned:
-            del self.waiting[point.name]
-        self.counts.pruned += len(pruned)
+            self.pruned[point.name] = self.waiting.pop(point.name)
+        self.counts.pruned = len(self.pruned)
 
     def _cost(self, point: Point) -> float:
         return point.cost(self.objective)
@@ -160,7 +162,7 @@ class Search:
             taken = {point.name for point in layer}
             rest = [point for point in rest if point.name not in taken]
             layer.sort(key=lambda p: (-best_at(front, p.luts, self.objective) / max(self._cost(p), 1e-12), p.luts, p.name))
-            found += layer
+            found += layer if front else _spread(layer, room - len(found))
         return found[: max(0, room)]
 
     def refine(self) -> None:
@@ -209,6 +211,12 @@ class Search:
 def best_at(front: Sequence[Point], luts: float, objective: str) -> float:
     """The least cost of the front's machines that take no more LUTs; infinite where there is none."""
     return min((point.cost(objective) for point in front if point.luts <= luts), default=float("inf"))
+
+
+def _spread(points: list[Point], count: int) -> list[Point]:
+    """So many of them at even distances, where there are more."""
+    last = len(points) - 1
+    return points if last < count or count < 2 else [points[number * last // (count - 1)] for number in range(count)]
 
 
 def _layer(points: Sequence[Point], objective: str) -> list[Point]:

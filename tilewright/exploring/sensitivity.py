@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from isa.bounds import ConfigError
 from isa.config import MachineConfig
-from tilewright.explore.point import Point
-from tilewright.explore.search import Search
-from tilewright.explore.space import changed
+from tilewright.exploring.point import Point
+from tilewright.exploring.search import Search
+from tilewright.exploring.space import changed
 
 
 @dataclass(frozen=True)
