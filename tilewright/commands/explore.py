@@ -93,20 +93,20 @@ def command(
     if output is not None:
         check_output(output / "explore.html", *models)
     with stage_reporter(quiet=as_json) as report:
-        found = explore(
+        explored = explore(
             models, chip, objective=objective, constraints=constraints, weight=weight, average=average, luts=luts, dsps=dsps,
             brams=brams, urams=urams, bandwidth=bandwidth, latency=latency, clock=clock, config=config, space=space,
             machines=machines, effort=effort, workers=workers or all_cores(), scheduler=scheduler, prove=prove,
             sensitive=output is not None or as_json, told=report, **model_arguments(how, models[0]),
         )  # fmt: skip
-        files = files_of(found) if output is not None else {}
+        files = files_of(explored) if output is not None else {}
     if output is not None:
         write_files((output / name, text.encode()) for name, text in files.items())
     if toml is not None:
-        click.echo(found.toml(toml), nl=False)
+        click.echo(explored.toml(toml), nl=False)
     elif as_json:
-        print_json({**found.as_dict(), "files": [str(output / name) for name in files] if output else []})
+        print_json({**explored.as_dict(), "files": [str(output / name) for name in files] if output else []})
     else:
-        say(*found.lines())
+        say(*explored.lines())
         if output is not None:
             say(f"{output / 'explore.html'}: the page; {len(files) - 1} machines as TOML beside it")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from compiler.search.effort import effort_of
+from compiler.search.progress import Progress, unheard
 from isa.chips import Chip
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
@@ -54,7 +55,7 @@ def explore(
     scheduler: str | None = None,
     prove: int = 0,
     sensitive: bool = True,
-    told: Callable[[str], None] = lambda _: None,
+    told: Progress | None = None,
     **how: Any,
 ) -> Exploration:
     """A Pareto front of machines for networks: LUTs against what the objective names.
@@ -70,6 +71,7 @@ def explore(
     them. ``machines``: how many are compiled at most; None: all that bounds do not prune. ``effort``: of the front's programs.
     ``prove``: how many of the front, the best ones, run on their Verilog and are synthesised. ``how``: as of ``compile``.
     """
+    told = told or unheard
     check_objective(objective)
     effort_of(effort)
     if machines is not None and machines < 1:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from compiler.search.progress import Progress
 from sim.runtime.run import run_on_cpu
 from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
@@ -45,7 +45,7 @@ class Proof:
         return f"{self.name} on RTL, in brackets the estimate's error: {cycles}; {self.differ} elements differ; {luts}"
 
 
-def proved(point: Point, family: str, told: Callable[[str], None], *, synthesise: bool = True) -> Proof:
+def proved(point: Point, family: str, told: Progress, *, synthesise: bool = True) -> Proof:
     """Compiles for the point's effort and runs on the RTL, with random inputs; then synthesises one core."""
     estimated, measured, differ = {}, {}, 0
     for net in point.workload.nets:

@@ -9,9 +9,10 @@ same for any number of workers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from compiler.search.progress import Progress, unheard
 from isa.config import MachineConfig
 from sim.campaign.run import How, campaign
 from sim.campaign.work import Lost
@@ -25,7 +26,6 @@ from tilewright.exploring.workload import Workload
 ROUND = 12
 """Machines that are compiled before it is looked what they prune."""
 BOUNDS_AT_ONCE = 32
-Told = Callable[[str], None]
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Search:
     """Of the programs of the front."""
     most: int | None = None
     """Machines that are compiled at most; None: all that are not pruned."""
-    told: Told = lambda _: None
+    told: Progress = unheard
     counts: Counts = field(default_factory=Counts)
     done: dict[str, Point] = field(default_factory=dict)
     """Compiled ones by name."""
