@@ -1,6 +1,6 @@
 """Which machine for the hold-out networks, on three chips: the tables of docs/results/explore.md.
 
-    python -m bench.explore [XCK26 XC7Z020 LFE5U-85F] [--machines N] [--prove N] [--workers N] [--scheduler ADDRESS]
+    python -m bench.explore [XCK26 XC7Z020 LFE5U-85F] [--networks NAME ...] [--machines N] [--prove N] [--workers N]
 
 ``tilewright explore`` with the geometric mean and effort ``quick`` finds a front; the preset of the chip, compiled in the same
 way, is put beside it. ``--prove``: how many machines of the front run on their Verilog and are synthesised.
@@ -68,7 +68,8 @@ CASES = {
 def found_for(chip: str, given: Any) -> tuple[Exploration, Point]:
     """The front, and the preset beside it."""
     case, every = CASES[chip], {**exports(), **networks()}
-    models = {name: every[name](size=case.size) for name in case.networks}
+    chosen = [name for name in case.networks if not given.networks or name in given.networks]
+    models = {name: every[name](size=case.size) for name in chosen}
 
     def told(line: str) -> None:
         print(f"{chip}: {line}", file=sys.stderr, flush=True)
@@ -98,7 +99,7 @@ def text(found: Exploration, beside: Point) -> str:
     counts, sure = found.counts, found.certificate
     compiled = ", ".join(f"{number} with effort {effort}" for effort, number in counts.compiled.items())
     return (
-        f"{same if best < float('inf') else f'`{beside.name}` is smaller than every machine of the front.'} "
+        f"Networks: {', '.join(found.models)}. {same if best < float('inf') else f'`{beside.name}` is smaller than every machine of the front.'} "
         f"Of {counts.combinations} combinations {counts.beyond.total()} are too large and {counts.invalid} do not go together; "
         f"bounds prune {counts.pruned}, {compiled} are compiled, {counts.left} are left. "
         f"A machine that was not compiled may be faster by {sure.unseen:.1%} at most, "
@@ -119,13 +120,16 @@ def put_proofs(chip: str, proofs: tuple[Proof, ...]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = command("explore", __doc__)
-    parser.add_argument("chips", nargs="*", choices=[*CASES, []], default=list(CASES))
+    parser.add_argument("chips", nargs="*", default=list(CASES), help=', '.join(CASES))
+    parser.add_argument("--networks", nargs="+", help="of those of the chip; default: all")
     parser.add_argument("--machines", type=int, default=24, help="compiled at most, on each chip")
     parser.add_argument("--prove", type=int, default=0)
     parser.add_argument("--workers", type=int, default=all_cores())
     parser.add_argument("--scheduler", metavar="ADDRESS")
     given = parser.parse_args(arguments)
     for chip in given.chips:
+        if chip not in CASES:
+            parser.error(f"chip {chip!r} is none of {', '.join(CASES)}")
         found, beside = found_for(chip, given)
         print(" | ".join(COLUMNS))
         for point in [*found.front, beside]:

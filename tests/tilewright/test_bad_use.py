@@ -46,7 +46,7 @@ USES: dict[str, Use] = {
     "driver": Use(("driver", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
     "explain": Use(("explain", *MODEL, *NANO, "-o", "new.svg"), ("model.onnx", "calibration.npz"), "new.svg"),
     "explore": Use(
-        ("explore", "--model", *MODEL, "--chip", "LFE5U-25F", "--space", "space.toml", "--effort", "quick", "-o", "new"),
+        ("explore", "--model", *MODEL, *NANO, "--luts", "90000", "--space", "space.toml", "--effort", "quick", "-o", "new"),
         ("model.onnx", "calibration.npz", "space.toml"), "new", folder=True,
     ),
     "fuzz": Use(("fuzz", "--config", "mine.toml", "--engine", "functional", "--count", "1"), ("mine.toml",)),

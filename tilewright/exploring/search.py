@@ -195,7 +195,7 @@ class Search:
         def done(count: int) -> None:
             name = "bounds" if effort == BOUND else f"effort {effort}"
             ends = f"; {len(self.done)} compiled, {self.counts.pruned} pruned, {len(self.waiting)} wait"
-            self.told(f"{name}: {min(count * at_once, len(tasks)) // len(nets)} of {len(alone)} machines{ends}")
+            self.told(f"{name}: {min(count * at_once, len(tasks))} of {len(tasks)} for {len(alone)} machines{ends}")
 
         with campaign(bounded, items, How(self.how.workers, self.how.scheduler), {}, progress=done) as results:
             for item, result in zip(items, results, strict=True):
