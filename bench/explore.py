@@ -95,11 +95,12 @@ def row_of(point: Point, beside: Point) -> list[str]:
 def text(found: Exploration, beside: Point) -> str:
     """What the table says, in words."""
     best = best_at(found.front, beside.luts, "fps")
+    smaller = f"`{beside.name}` is smaller than every machine of the front."
     same = f"At no more LUTs than `{beside.name}` a machine of the front runs {beside.cost('fps') / best:.2f} times as fast."
     counts, sure = found.counts, found.certificate
     compiled = ", ".join(f"{number} with effort {effort}" for effort, number in counts.compiled.items())
     return (
-        f"Networks: {', '.join(found.models)}. {same if best < float('inf') else f'`{beside.name}` is smaller than every machine of the front.'} "
+        f"Networks: {', '.join(found.models)}. {same if best < float('inf') else smaller} "
         f"Of {counts.combinations} combinations {counts.beyond.total()} are too large and {counts.invalid} do not go together; "
         f"bounds prune {counts.pruned}, {compiled} are compiled, {counts.left} are left. "
         f"A machine that was not compiled may be faster by {sure.unseen:.1%} at most, "

@@ -15,7 +15,7 @@ from compiler.search.database import open_database
 from compiler.search.least_cycles import least_cycles
 from isa.config import MachineConfig, config_from_dict
 from isa.errors import TilewrightError
-from tilewright.exploring.store import keep, kept, key_of
+from tilewright.exploring.store import TIMES_NOTHING, keep, kept, key_of
 from tilewright.exploring.workload import Net, imported_from
 from tilewright.parameters import ManyParameters
 from tilewright.running import estimated_cycles
@@ -81,9 +81,10 @@ def _bound(path: str, config: MachineConfig) -> dict[str, Any]:
     return {"cycles": least.cycles, "dram_bytes": sum(evaluator.floors.moved), "beats": beats, "refused": ""}
 
 
-def bound_key(config: MachineConfig) -> tuple[object, ...]:
-    """Machines of one key have one bound."""
-    return tuple(getattr(config, field.name) for field in fields(config) if field.name not in OF_NO_BOUND)
+def key_for(config: MachineConfig, effort: str) -> tuple[object, ...]:
+    """Machines of one key have one bound, or the same programs."""
+    unread = OF_NO_BOUND if effort == BOUND else TIMES_NOTHING
+    return tuple(getattr(config, field.name) for field in fields(config) if field.name not in unread)
 
 
 def compiled_for(path: str, config: MachineConfig, effort: str) -> Compiled:

@@ -17,7 +17,7 @@ from isa.config import MachineConfig
 from sim.campaign.run import How, campaign
 from sim.campaign.work import Lost
 from tilewright.exploring.constraint import Constraint
-from tilewright.exploring.evaluate import BOUND, Run, bound_key, bounded, task
+from tilewright.exploring.evaluate import BOUND, Run, bounded, key_for, task
 from tilewright.exploring.limits import Limits
 from tilewright.exploring.point import EFFORTS, Point, pareto
 from tilewright.exploring.space import Space
@@ -185,7 +185,7 @@ class Search:
     def evaluate(self, machines: Sequence[tuple[MachineConfig, dict[str, float]]], effort: str) -> list[Point]:
         """Points of all machines, in their order."""
         nets = self.workload.nets
-        keys = [bound_key(config) if effort == BOUND else (config.name,) for config, _ in machines]
+        keys = [key_for(config, effort) for config, _ in machines]
         alone = {key: config for key, (config, _) in zip(keys, machines, strict=True)}
         tasks = [task(net, asdict(config), effort) for config in alone.values() for net in nets]
         at_once = BOUNDS_AT_ONCE if effort == BOUND else 1

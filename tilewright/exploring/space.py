@@ -86,10 +86,11 @@ def changed(config: MachineConfig, values: Mapping[str, int]) -> MachineConfig:
 
 
 def name_of(fields: Mapping[str, object]) -> str:
-    """Lanes, and a digest of all fields: the same for the same machine in every space."""
+    """Lanes, a digest of all fields and, if there are several, the cores: the same for the same machine in every space."""
     told = repr(sorted((name, value) for name, value in fields.items() if name not in ONLY_FOR_REPORTS))
     lanes = "x".join(str(fields[name]) for name in LANES)
-    return f"{lanes}_{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+    cores = f"_{fields['chip_cores']}" if fields["chip_cores"] != 1 else ""
+    return f"{lanes}_{hashlib.sha256(told.encode()).hexdigest()[:8]}{cores}"
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,7 @@ from sim.campaign.run import ALONE
 from tests.tilewright.exploring.small_search import SPACE, models, search
 from tilewright.exploring import evaluate
 from tilewright.exploring import search as searching
-from tilewright.exploring.evaluate import BOUND, OF_NO_BOUND, bound_key, evaluated, task
+from tilewright.exploring.evaluate import BOUND, OF_NO_BOUND, evaluated, key_for, task
 from tilewright.exploring.point import OBJECTIVES, Point
 from tilewright.exploring.search import Search
 from tilewright.exploring.space import Space, space_of
@@ -117,14 +117,20 @@ def test_bounds_do_not_depend_on_fields_that_are_left_out_of_their_key(field: st
     }  # fmt: skip
     base = preset("base")
     changed = dataclasses.replace(base, **{field: other[field]})
-    assert bound_key(base) == bound_key(changed)
+    assert key_for(base, BOUND) == key_for(changed, BOUND)
     for net in workload_of(models()).nets:
         bounds = [evaluated(task(net, dataclasses.asdict(config), BOUND)) for config in (base, changed)]
         assert bounds[0] == bounds[1]
 
 
+def test_two_cores_take_twice_the_space_and_run_twice_as_much() -> None:
+    found = search(space={"chip_cores": (1, 2)})
+    one, two = found.front
+    assert (two.luts, two.fps, two.latency) == (2 * one.luts, 2 * one.fps, one.latency)
+
+
 def test_machines_of_a_space_are_named_by_their_fields() -> None:
-    space = space_of(SPACE, preset("nano"))
+    space = space_of({**SPACE, "chip_cores": (1, 2)}, preset("nano"))
     machines = [machine for machine in space.machines() if machine is not None]
     assert len({machine.name for machine in machines}) == len({dataclasses.replace(m, name="x") for m in machines})
     turned = Space(space.start, dict(reversed(space.axes.items())))
