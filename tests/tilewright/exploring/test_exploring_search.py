@@ -84,7 +84,12 @@ def test_a_search_that_was_ended_goes_on_with_what_it_has(monkeypatch: pytest.Mo
     monkeypatch.setattr(evaluate, "compiled_for", three)
     with pytest.raises(KeyboardInterrupt):
         search()
-    monkeypatch.setattr(evaluate, "compiled_for", lambda *asked: compiled.append(asked[1].name) or compile_one(*asked))
+
+    def counted(path: str, config: MachineConfig, effort: str) -> object:
+        compiled.append(config.name)
+        return compile_one(path, config, effort)
+
+    monkeypatch.setattr(evaluate, "compiled_for", counted)
     found = search()
     assert len(compiled) == len(found.search.done) * len(models()), "each of them once"
 
@@ -133,5 +138,5 @@ def test_machines_of_a_space_are_named_by_their_fields() -> None:
     space = space_of({**SPACE, "chip_cores": (1, 2)}, preset("nano"))
     machines = [machine for machine in space.machines() if machine is not None]
     assert len({machine.name for machine in machines}) == len({dataclasses.replace(m, name="x") for m in machines})
-    turned = Space(space.start, dict(reversed(space.axes.items())))
+    turned = Space(space.start, dict(list(space.axes.items())[::-1]))
     assert {machine.name for machine in turned.machines() if machine} == {machine.name for machine in machines}
