@@ -1,6 +1,6 @@
-"""Which machine for the hold-out networks, on three chips: the tables of docs/results/explore.md.
+"""Which machine for the hold-out networks, on four chips: the tables of docs/results/explore.md.
 
-    python -m bench.explore [XCK26 LFE5U-85F LFE5U-25F] [--networks NAME ...] [--machines N] [--prove N] [--workers N]
+    python -m bench.explore [XCK26 XC7Z020 LFE5U-85F LFE5U-25F] [--networks NAME ...] [--machines N] [--prove N] [--workers N]
 
 ``tilewright explore`` with the geometric mean and effort ``quick`` finds a front; the preset of the chip, compiled in the same
 way, is put beside it. ``--prove``: how many machines of the front run on their Verilog and are synthesised, which is printed.
@@ -51,6 +51,11 @@ CASES = {
         224,
         {"ic_p": (16, 24, 32), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (1, 2),
          "axi_data_bits": (128, 256), "array_clock": (1, 2)},
+    ),
+    "XC7Z020": Case(
+        "pynq", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 128,
+        {"ic_p": (8, 12, 16, 24), "oc_p": (4, 8, 12, 16), "px_p": (1, 2), "finish_parts": (1, 2, 4), "bank_rounds": (2, 4),
+         "pool_taps": (1, 3)},
     ),
     "LFE5U-85F": Case(
         "ulx3s", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 96,

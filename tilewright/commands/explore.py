@@ -80,7 +80,7 @@ def command(
     Examples:
       tilewright explore --model a.onnx --chip XCK26
       tilewright explore --model a.onnx --model b.onnx --weight 2:1 --luts 40000 --dsps 400 --objective latency
-      tilewright explore --model a.onnx --chip XCZU3EG --objective luts --constraint 'fps(a) >= 30' -o found/
+      tilewright explore --model a.onnx --chip XC7Z020 --objective energy -o found/
     """
     from tilewright.exploring.exploration import explore
     from tilewright.exploring.page import files_of
