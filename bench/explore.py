@@ -3,7 +3,7 @@
     python -m bench.explore [XCK26 XC7Z020 LFE5U-85F LFE5U-25F] [--networks NAME ...] [--machines N] [--prove N] [--workers N]
 
 ``tilewright explore`` with the geometric mean and effort ``quick`` finds a front; the preset of the chip, compiled in the same
-way, is put beside it. ``--prove``: how many machines of the front run on their Verilog and are synthesised, which is printed.
+way, is put beside it. ``--prove``: how many machines of the front run on their Verilog and are synthesised.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def text(found: Exploration, beside: Point) -> str:
     smaller = f"`{beside.name}` is smaller than every machine of the front."
     same = f"At no more LUTs than `{beside.name}` a machine of the front runs {beside.cost('fps') / best:.2f} times as fast."
     counts, sure = found.counts, found.certificate
+    proofs = "".join(f" {proof}." for proof in found.proofs)
     compiled = ", ".join(f"{number} with effort {effort}" for effort, number in counts.compiled.items())
     return (
         f"Networks: {', '.join(found.models)}. {same if best < float('inf') else smaller} "
@@ -108,7 +109,7 @@ def text(found: Exploration, beside: Point) -> str:
         f"bounds prune {counts.pruned}, {compiled} are compiled, {counts.left} are left. "
         f"A machine that was not compiled may be faster by {sure.unseen:.1%} at most, "
         f"with better programs a compiled one by {sure.programs:.1%}. "
-        f"Sizes are estimates; the LUTs' greatest error is {found.errors['LUT']:.0%}."
+        f"Sizes are estimates; the LUTs' greatest error is {found.errors['LUT']:.0%}.{proofs}"
     )
 
 
@@ -132,8 +133,6 @@ def main(arguments: list[str] | None = None) -> None:
             put_row(f"Front on {chip}", COLUMNS, row, 1, PAGE)
         put_text(f"Front on {chip}", text(found, beside), PAGE)
         print(text(found, beside), flush=True)
-        for proof in found.proofs:
-            print(proof, flush=True)
 
 
 if __name__ == "__main__":
