@@ -114,6 +114,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.networks --workers 1
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
 	$(BIN)/python -m bench.hold_out
+	$(BIN)/python -m bench.explore
 	$(BIN)/python -m bench.four_bits
 	$(BIN)/python -m bench.row_definitions
 	$(BIN)/python -m bench.transformers

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tilewright.checking import Check as Check
     from tilewright.configuration import Config as Config
     from tilewright.explain.explained import Explanation as Explanation
+    from tilewright.exploring.exploration import explore as explore
+    from tilewright.exploring.result import Exploration as Exploration
     from tilewright.images import Images as Images
     from tilewright.profile.whole import WholeTime as WholeTime
     from tilewright.session import Session as Session
@@ -39,6 +41,7 @@ _HOMES = {
     "Loaded": "tilewright.api", "Config": "tilewright.configuration", "Images": "tilewright.images",
     "Edges": "compiler.frontend.edges", "Summary": "tilewright.summary", "WholeTime": "tilewright.profile.whole",
     "Check": "tilewright.checking", "Explanation": "tilewright.explain.explained",
+    "explore": "tilewright.exploring.exploration", "Exploration": "tilewright.exploring.result",
 }  # fmt: skip
 """Public names in the order of the reference page, and where each is."""
 

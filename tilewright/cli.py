@@ -26,6 +26,7 @@ COMMANDS = {
     "disasm": "Print a program file as assembler text.",
     "driver": "Write the C driver of the machine.",
     "explain": "Say which operations run together, and what that saves.",
+    "explore": "Find machines for networks on a chip.",
     "fuzz": "Run random programs or models, and compare what they leave.",
     "isa": "Print the instruction set reference.",
     "ops": "Print which operators run on the machine, and under what conditions.",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from compiler.driver import compile_graph
-from compiler.frontend.pipeline import import_model
-from compiler.quantise.statistics import CalibrationWarning
 from isa.bounds import ConfigError
 from isa.chips import Chip, chip_of, described
+from isa.errors import TilewrightError
 from isa.suggest import Suggestion
-from tilewright.running import estimated_cycles
+from tilewright.exploring.evaluate import evaluated, task
+from tilewright.exploring.workload import workload_of
 
 
 def described_chip(text: str) -> Chip:
@@ -33,12 +32,12 @@ def described_chip(text: str) -> Chip:
 
 
 def timed(model: Path, found: Sequence[Suggestion]) -> list[tuple[Suggestion, tuple[int, float] | None]]:
-    """Cycles and milliseconds by the cycle model, with effort quick; the fastest machine first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        imported = import_model(model)
+    """Cycles and milliseconds as a search for machines finds them with effort quick; the fastest machine first."""
+    (net,) = workload_of({model.stem: model}, rows=False).nets
     rows: list[tuple[Suggestion, tuple[int, float] | None]] = []
     for one in found:
-        cycles = estimated_cycles(compile_graph(imported, one.config, effort="quick").program)
-        rows.append((one, (cycles, cycles / one.config.clock_mhz / 1000)))
+        run = evaluated(task(net, asdict(one.config), "quick"))
+        if not run["cycles"]:
+            raise TilewrightError(run["refused"])
+        rows.append((one, (run["cycles"], run["cycles"] / one.config.clock_mhz / 1000)))
     return sorted(rows, key=lambda row: row[1] or (0, 0.0))

@@ -26,7 +26,7 @@ from tilewright.run_table import COLUMNS, RUN_COLUMNS
 from tilewright.summary import Summary
 
 ROOT = Path(__file__).parents[2]
-CALLED = ("Session", "compile", "load", "Config", "Images", "Edges")
+CALLED = ("Session", "compile", "load", "Config", "Images", "Edges", "explore")
 """All others are what these give."""
 WIDTH = 110
 COMMANDS_HEAD = """# Commands
@@ -58,6 +58,10 @@ OTHERS = {
     "more": "with `--verbose` `plans`, `left_out_by_caps`, `inexact`, `layers`",
     "time.figures()": "*whole time*",
     "found.as_dict()": "`groups`, *whole time*, `spans`, `bound`, `groups_not_weighed`, `least_cycles`, `least_cycles_for`",
+    "explored.as_dict()": (
+        "`objective`, `constraints`, `models`, `weights`, `nodes_on_cpu`, `chip`, `limits`, `counts`, `certificate`, `chosen`, "
+        "`front`, `estimate_errors`, `changes`, `proofs`"
+    ),
     "tables()": "tables of the instruction set",
     "about": "`chip`, `chip_cores`, `capacity`",
     "dataclasses.asdict(config)": "the fields of the [configuration](configuration.md)",

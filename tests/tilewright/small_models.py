@@ -58,12 +58,16 @@ def alternating_model() -> onnx.ModelProto:
     return _model(nodes, INPUT_SHAPE, INPUT_SHAPE, [numpy_helper.from_array(weights, "w")])
 
 
+def hosted_model() -> onnx.ModelProto:
+    """A Softmax: nothing for the machine."""
+    return _model([helper.make_node("Softmax", ["image"], ["answer"], "softmax", axis=1)], INPUT_SHAPE, INPUT_SHAPE, [])
+
+
 def hosted_program() -> Program:
-    """Of a Softmax: nothing for the machine."""
-    model = _model([helper.make_node("Softmax", ["image"], ["answer"], "softmax", axis=1)], INPUT_SHAPE, INPUT_SHAPE, [])
+    """Of ``hosted_model``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NothingOnMachine)
-        return compile_model(model, "base", calibration={"image": images(8)}, cache=False).program
+        return compile_model(hosted_model(), "base", calibration={"image": images(8)}, cache=False).program
 
 
 def judged_program(config: str) -> Program:

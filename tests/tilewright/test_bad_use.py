@@ -45,6 +45,10 @@ USES: dict[str, Use] = {
     "disasm": Use(("disasm", "model.elf"), ("model.elf",)),
     "driver": Use(("driver", "--config", "mine.toml", "-o", "new"), ("mine.toml",), "new", folder=True),
     "explain": Use(("explain", *MODEL, *NANO, "-o", "new.svg"), ("model.onnx", "calibration.npz"), "new.svg"),
+    "explore": Use(
+        ("explore", "--model", *MODEL, *NANO, "--luts", "90000", "--space", "space.toml", "--effort", "quick", "-o", "new"),
+        ("model.onnx", "calibration.npz", "space.toml"), "new", folder=True,
+    ),
     "fuzz": Use(("fuzz", "--config", "mine.toml", "--engine", "functional", "--count", "1"), ("mine.toml",)),
     "isa": Use(("isa",)),
     "ops": Use(("ops", "Conv")),
@@ -73,6 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_small_files(folder)
     (folder / "program.s").write_text("START config=CONFIG\nEND\n")
     (folder / "groups.json").write_text('[["conv"], ["pool"]]')
+    (folder / "space.toml").write_text("oc_p = [4, 8]\n")
     (folder / "mine.toml").write_text('base = "nano"\nname = "nano"\n')
     core_verilog(preset("nano"))  # what is in the cache is not made again for each use
     model, calibration = str(folder / "model.onnx"), str(folder / "calibration.npz")

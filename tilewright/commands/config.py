@@ -89,6 +89,7 @@ def suggest(chip: str, model: Path | None, spare: int, output: Path | None, as_j
     """Name machines that fit a chip: the largest first, or, with --model, the fastest.
 
     Sizes are estimates, each with the error that was met; `tilewright size` synthesises. Calibrates with noise.
+    The quick form of `tilewright explore`, which searches all lanes, buffers and buses.
 
     \b
     Examples:

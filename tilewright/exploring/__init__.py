@@ -1,0 +1,1 @@
+"""Which machine for these networks on this chip: a Pareto front, certified as far as bounds go."""

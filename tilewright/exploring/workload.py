@@ -1,0 +1,127 @@
+"""The networks that a machine is for, and how much each of them counts."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from compiler.frontend.idle import NothingOnMachine
+from compiler.frontend.pipeline import ImportedModel
+from compiler.quantise.statistics import CalibrationWarning
+from isa.errors import TilewrightError
+from isa.files import write_atomically
+from isa.names import nearest
+from isa.program import HostTensor
+from tilewright.compiling import imported_as
+from tilewright.exploring.store import compiler_digest, explore_folder
+from tilewright.profile.network import Network
+
+Model = Path | str | onnx.ModelProto
+MEANS = ("runs", "geometric")
+IN_MEMORY = 4
+"""Imported models that a process holds."""
+
+
+@dataclass(frozen=True)
+class Net:
+    """One imported network; what was imported lies in the cache folder, where workers find it."""
+
+    name: str
+    weight: float
+    """The share of the runs that are of it."""
+    digest: str
+    macs: int
+    """Multiply-accumulates on the machine."""
+    on_cpu: int
+    """Nodes that no machine of the space computes."""
+    path: Path
+    """Of what was imported."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    nets: tuple[Net, ...]
+    rows: bool
+    """Whether machines have ROW, which more of the networks' nodes run on."""
+    geometric: bool = False
+    """Whether each network counts for its own sake, however long it runs."""
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Of one figure of each network: the mean over the runs, or the geometric one."""
+        if not self.geometric:
+            return sum(net.weight * value for net, value in zip(self.nets, values, strict=True))
+        if min(values) <= 0:
+            return 0.0
+        return exp(sum(net.weight * log(value) for net, value in zip(self.nets, values, strict=True)))
+
+
+def workload_of(
+    models: Mapping[str, Model], weights: Sequence[float] | None = None, how: Mapping[str, Any] | None = None,
+    rows: bool | None = None, mean: str = MEANS[0],
+) -> Workload:  # fmt: skip
+    """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``; ``rows``: None: if it helps."""
+    if mean not in MEANS:
+        raise TilewrightError(f"explore --average: {mean!r} is unknown{nearest(mean, MEANS)}; known are {', '.join(MEANS)}")
+    if not models:
+        raise TilewrightError("explore: no model; give --model FILE, once for each network")
+    given = [1.0] * len(models) if weights is None else list(weights)
+    if len(given) != len(models):
+        raise TilewrightError(f"explore --weight: {len(given)} weights for {len(models)} models; give one for each, as 2:1")
+    if not all(0 < weight < float("inf") for weight in given):
+        raise TilewrightError(f"explore --weight: {':'.join(f'{w:g}' for w in given)}; expected numbers above 0")
+    arguments = dict(how or {})
+    plain = {name: _imported(model, arguments, rows=bool(rows)) for name, model in models.items()}
+    with_rows = bool(rows)
+    if rows is None and any(imported.reasons for imported in plain.values()):
+        other = {name: _imported(model, arguments, rows=True) for name, model in models.items()}
+        with_rows = any(len(other[name].reasons) < len(plain[name].reasons) for name in models)
+        plain = other if with_rows else plain
+    found = [
+        _net(name, weight / sum(given), imported, arguments)
+        for (name, imported), weight in zip(plain.items(), given, strict=True)
+    ]
+    return Workload(tuple(found), with_rows, mean == MEANS[1])
+
+
+def _imported(model: Model, how: Mapping[str, Any], *, rows: bool) -> ImportedModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", NothingOnMachine)
+        return imported_as(model, rows=rows, **how)
+
+
+def _net(name: str, weight: float, imported: ImportedModel, how: Mapping[str, Any]) -> Net:
+    kept = replace(imported, float_model=None, quantised_model=None, statistics={})
+    inputs = tuple(
+        HostTensor(each.name, tuple(d.dim_value for d in each.type.tensor_type.shape.dim), "")
+        for each in imported.oracle.graph.input
+    )
+    macs = Network(imported.oracle, inputs).macs
+    state = hashlib.sha256(imported.oracle.SerializeToString(deterministic=True))
+    state.update(repr((sorted(imported.reasons), imported.rows, sorted(map(repr, how.items())), compiler_digest())).encode())
+    on_machine = sum(count for node, count in macs.items() if node not in imported.reasons)
+    digest = state.hexdigest()[:32]
+    net = Net(name, weight, digest, on_machine, len(imported.reasons), explore_folder() / "models" / f"{digest}.pickle")
+    if not imported.graph.ops or on_machine == 0:
+        raise TilewrightError(f"model {name}: no layer of it is for the machine, so no machine is better than another")
+    net.path.parent.mkdir(parents=True, exist_ok=True)
+    if not net.path.exists():
+        write_atomically(net.path, pickle.dumps(kept))
+    return net
+
+
+@lru_cache(maxsize=IN_MEMORY)
+def imported_from(path: Path) -> ImportedModel:
+    """In a worker; only this user's cache folder is read."""
+    found = pickle.loads(path.read_bytes())
+    assert isinstance(found, ImportedModel)
+    return found
