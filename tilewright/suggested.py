@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from compiler.frontend.extras import NO_EXTRAS
 from isa.bounds import ConfigError
 from isa.chips import Chip, chip_of, described
 from isa.errors import TilewrightError
@@ -33,7 +34,7 @@ def described_chip(text: str) -> Chip:
 
 def timed(model: Path, found: Sequence[Suggestion]) -> list[tuple[Suggestion, tuple[int, float] | None]]:
     """Cycles and milliseconds as a search for machines finds them with effort quick; the fastest machine first."""
-    (net,) = workload_of({model.stem: model}, rows=False).nets
+    (net,) = workload_of({model.stem: model}, extras=NO_EXTRAS).nets
     rows: list[tuple[Suggestion, tuple[int, float] | None]] = []
     for one in found:
         run = evaluated(task(net, asdict(one.config), "quick"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from compiler.frontend.extras import Extras
 from compiler.search.effort import effort_of
 from compiler.search.progress import Progress, unheard
 from isa.chips import Chip
@@ -88,12 +89,12 @@ def explore(
     if space is not None:
         given = read_space(Path(space), start) if isinstance(space, str | Path) else space_of(space, start)
     told("import")
-    has_rows = given is not None and ("row_lanes" in given.axes or start.build_rows)
-    workload = workload_of(named, weight, how, None if given is None else has_rows, average)
+    asked_for = None if given is None else Extras("row_lanes" in given.axes or start.build_rows, start.build_products)
+    workload = workload_of(named, weight, how, asked_for, average)
     if given is None:
         cores = CORES if objective == "fps" else (1,)
-        given = usual_space(start, limits.family, cores=cores, rows=workload.rows)
-    elif has_rows:
+        given = usual_space(start, limits.family, cores=cores, extras=workload.extras)
+    elif workload.extras.rows:
         given = replace(given, start=replace(start, build_rows=True))
     search = Search(workload, limits, objective, asked, How(workers, scheduler), effort, machines, told)
     search.run(given)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from isa.bounds import BOUNDS
 from isa.chips import SPARE, Chip, memory_of
 from isa.config import MachineConfig
-from isa.depths import READ_AHEAD_BEATS
 from isa.errors import TilewrightError
 from isa.estimate import coefficients, estimate
 
@@ -57,7 +56,7 @@ class Limits:
         if self.bandwidth is not None:
             found["bandwidth"] = config.axi_bytes * config.clock_mhz * 1e6 * config.chip_cores / self.bandwidth
         if self.latency_ns is not None:
-            found["latency"] = self.latency_ns * config.clock_mhz / 1000 / READ_AHEAD_BEATS
+            found["latency"] = self.latency_ns * config.clock_mhz / 1000 / config.axi_read_ahead
         return found
 
     def binds(self, kind: str, share: float) -> str:
@@ -65,7 +64,7 @@ class Limits:
         if kind == "bandwidth":
             return f"bandwidth: it takes {share:.2f} times the {self.bandwidth or 0:.3g} bytes a second (--bandwidth)"
         if kind == "latency":
-            return f"latency: {self.latency_ns:g} ns are more cycles than its {READ_AHEAD_BEATS} beats on the way cover"
+            return f"latency: {self.latency_ns:g} ns are {share:.2f} times what its beats on the way cover (axi_read_ahead)"
         return f"{kind}: it takes {share * self.most[kind]:,.0f} of {self.most[kind]:,.0f} ({OPTIONS.get(kind, '--chip')})"
 
 

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from compiler.frontend.extras import Extras
 from isa.bounds import BOUNDS, ConfigError
 from isa.chips import Chip
 from isa.config import ONLY_FOR_REPORTS, MachineConfig, preset
@@ -104,13 +105,13 @@ def start_for(chip: Chip) -> MachineConfig:
     return preset(START[chip.family]["URAM" not in chip.capacity])
 
 
-def usual_space(start: MachineConfig, family: str, *, cores: tuple[int, ...], rows: bool) -> Space:
-    """What is weighed where no space is given. ``rows``: with ROW, whose lanes are an axis then."""
-    more = {"row_lanes": (2, 4)} if rows else {}
+def usual_space(start: MachineConfig, family: str, *, cores: tuple[int, ...], extras: Extras) -> Space:
+    """What is weighed where no space is given. ``extras``: of all machines; the lanes of ROW are an axis."""
+    more = {"row_lanes": (2, 4)} if extras.rows else {}
     axes = {**COMMON, **FAMILY[family], **more, "chip_cores": cores}
     if not start.dsp_packing:
         axes.pop("array_clock", None)
-    return Space(replace(start, build_rows=rows), axes)
+    return Space(replace(start, build_rows=extras.rows, build_products=extras.products), axes)
 
 
 def read_space(path: Path, start: MachineConfig) -> Space:

@@ -14,6 +14,7 @@ from typing import Any
 
 import onnx
 
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.idle import NothingOnMachine
 from compiler.frontend.pipeline import ImportedModel
 from compiler.quantise.statistics import CalibrationWarning
@@ -27,6 +28,7 @@ from tilewright.profile.network import Network
 
 Model = Path | str | onnx.ModelProto
 MEANS = ("runs", "geometric")
+ALL_EXTRAS = Extras(rows=True, products=True)
 IN_MEMORY = 4
 """Imported models that a process holds."""
 
@@ -50,8 +52,8 @@ class Net:
 @dataclass(frozen=True)
 class Workload:
     nets: tuple[Net, ...]
-    rows: bool
-    """Whether machines have ROW, which more of the networks' nodes run on."""
+    extras: Extras
+    """What machines have because more of the networks' nodes run on it."""
     geometric: bool = False
     """Whether each network counts for its own sake, however long it runs."""
 
@@ -66,9 +68,10 @@ class Workload:
 
 def workload_of(
     models: Mapping[str, Model], weights: Sequence[float] | None = None, how: Mapping[str, Any] | None = None,
-    rows: bool | None = None, mean: str = MEANS[0],
+    extras: Extras | None = None, mean: str = MEANS[0],
 ) -> Workload:  # fmt: skip
-    """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``; ``rows``: None: if it helps."""
+    """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``; ``extras``: None: if they
+    help."""
     if mean not in MEANS:
         raise TilewrightError(f"explore --average: {mean!r} is unknown{nearest(mean, MEANS)}; known are {', '.join(MEANS)}")
     if not models:
@@ -79,24 +82,24 @@ def workload_of(
     if not all(0 < weight < float("inf") for weight in given):
         raise TilewrightError(f"explore --weight: {':'.join(f'{w:g}' for w in given)}; expected numbers above 0")
     arguments = dict(how or {})
-    plain = {name: _imported(model, arguments, rows=bool(rows)) for name, model in models.items()}
-    with_rows = bool(rows)
-    if rows is None and any(imported.reasons for imported in plain.values()):
-        other = {name: _imported(model, arguments, rows=True) for name, model in models.items()}
-        with_rows = any(len(other[name].reasons) < len(plain[name].reasons) for name in models)
-        plain = other if with_rows else plain
+    chosen = NO_EXTRAS if extras is None else extras
+    imports = {name: _imported(model, arguments, chosen) for name, model in models.items()}
+    if extras is None and any(imported.reasons for imported in imports.values()):
+        others = {name: _imported(model, arguments, ALL_EXTRAS) for name, model in models.items()}
+        if any(len(others[name].reasons) < len(imports[name].reasons) for name in models):
+            chosen, imports = ALL_EXTRAS, others
     found = [
         _net(name, weight / sum(given), imported, arguments)
-        for (name, imported), weight in zip(plain.items(), given, strict=True)
+        for (name, imported), weight in zip(imports.items(), given, strict=True)
     ]
-    return Workload(tuple(found), with_rows, mean == MEANS[1])
+    return Workload(tuple(found), chosen, mean == MEANS[1])
 
 
-def _imported(model: Model, how: Mapping[str, Any], *, rows: bool) -> ImportedModel:
+def _imported(model: Model, how: Mapping[str, Any], extras: Extras) -> ImportedModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", NothingOnMachine)
-        return imported_as(model, rows=rows, **how)
+        return imported_as(model, extras=extras, **how)
 
 
 def _net(name: str, weight: float, imported: ImportedModel, how: Mapping[str, Any]) -> Net:
@@ -107,7 +110,7 @@ def _net(name: str, weight: float, imported: ImportedModel, how: Mapping[str, An
     )
     macs = Network(imported.oracle, inputs).macs
     state = hashlib.sha256(imported.oracle.SerializeToString(deterministic=True))
-    state.update(repr((sorted(imported.reasons), imported.rows, sorted(map(repr, how.items())), compiler_digest())).encode())
+    state.update(repr((sorted(imported.reasons), imported.extras, sorted(map(repr, how.items())), compiler_digest())).encode())
     on_machine = sum(count for node, count in macs.items() if node not in imported.reasons)
     digest = state.hexdigest()[:32]
     net = Net(name, weight, digest, on_machine, len(imported.reasons), explore_folder() / "models" / f"{digest}.pickle")

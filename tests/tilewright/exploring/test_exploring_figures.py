@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from compiler.frontend.extras import NO_EXTRAS
 from isa.chips import CHIPS
 from isa.config import preset
 from isa.estimate import estimate
@@ -26,7 +27,7 @@ def point(cycles: tuple[int, ...] = (300_000, 600_000), cores: int = 1, *, geome
     nets = tuple(Net(name, share, name, 1000, 0, None) for name, share in (("a", 0.75), ("b", 0.25)))  # type: ignore[arg-type]
     runs = tuple(Run(count, 1_000_000, {"CONV": 100, "POOL": 10, "MISC": 5}) for count in cycles)
     config = dataclasses.replace(BASE, chip_cores=cores)
-    return Point(config, limits_of(CHIPS["XCK26"]).sizes(config), Workload(nets, False, geometric), runs)
+    return Point(config, limits_of(CHIPS["XCK26"]).sizes(config), Workload(nets, NO_EXTRAS, geometric), runs)
 
 
 def test_speed_is_the_mean_over_the_runs() -> None:
