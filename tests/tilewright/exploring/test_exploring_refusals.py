@@ -47,7 +47,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         (("--chip", "XCK26", "--luts", "900"), "the closest is 4x4x1_"),
         (("--luts", "90000", "--bandwidth", "1e6"), "bandwidth: it takes 480.00 times the 1e+06 bytes a second"),
-        (("--luts", "90000", "--latency", "1e6"), "are more cycles than its 128 beats on the way cover"),
+        (("--luts", "90000", "--latency", "1e6"), "times what its beats on the way cover (axi_read_ahead)"),
         (("--luts", "90000", "--constraint", "fps(model) >= 1e9"), "fps(model) >= 1e+09: at best"),
     ],
 )
