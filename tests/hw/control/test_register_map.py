@@ -164,7 +164,7 @@ def test_read_only_registers_show_the_machine_and_ignore_writes() -> None:
     driver = Driver(dut)
     expected = {
         Register.ID: ID_VALUE,
-        Register.VERSION: 0x0005_0003,
+        Register.VERSION: 0x0006_0003,
         Register.CONFIG: BASE.hash,
         Register.CONTROL: 0,
         Register.STATUS: Status.DONE | Status.ERROR | Status.IDLE,
