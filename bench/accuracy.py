@@ -182,7 +182,7 @@ def told(rows: Sequence[Mapping[str, str]]) -> str:
         else:
             gains[row["network"]] = float(row["ours, dB"]) - best
     worse = {name: gain for name, gain in gains.items() if gain < LEAST}
-    text = [
+    text = [] if not gains else [
         f"Beside the best of onnxruntime's methods {len(gains) - len(worse)} of {len(gains)} networks are no more than "
         f"{-LEAST} dB worse, and the median is {median(gains.values()):+.1f} dB (asked: {ASKED:+.1f})."
     ]
