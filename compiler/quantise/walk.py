@@ -108,11 +108,11 @@ def _read(model: Model, node: Node) -> list[str]:
 
 def _loaded(model: Model, node: Node, *free: str) -> onnxruntime.InferenceSession:
     """The node by itself; ``free``: constants that become inputs."""
-    bare = replace(model, constants={name: value for name, value in model.constants.items() if name not in free})
-    types = {**model.types}
-    for name in free:
-        types[name] = TensorType(model.elem(name), model.constants[name].shape)
-    bare = replace(bare, types=types)
+    near = (*node.reads(), *node.outputs)
+    constants = {name: model.constants[name] for name in near if name in model.constants and name not in free}
+    types = {name: model.types[name] for name in near if name in model.types}
+    types |= {name: TensorType(model.elem(name), model.constants[name].shape) for name in free}
+    bare = replace(model, constants=constants, types=types)
     return session(part_proto(bare, [node], [*_read(model, node), *free], [name for name in node.outputs if name]), threads=1)
 
 
