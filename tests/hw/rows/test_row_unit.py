@@ -28,7 +28,7 @@ from tests.hw.rows import row_reference
 from tests.hw.simulation import Kept
 
 SMALL = dataclasses.replace(preset("nano"), fm_depth=32, build_rows=True, row_lanes=2, row_words=8)
-WHOLE = dataclasses.replace(SMALL, row_lanes=4, fm_banks=2, axi_data_bits=128)
+WHOLE = dataclasses.replace(SMALL, row_lanes=4, fm_banks=2, fm_depth=128, axi_data_bits=128)
 """A slice is a word."""
 ODD = dataclasses.replace(SMALL, ic_p=6, row_lanes=3, pool_finish=1, axi_data_bits=32)
 CONFIGS = [SMALL, *(pytest.param(config, marks=pytest.mark.slow) for config in (WHOLE, ODD))]
