@@ -31,8 +31,17 @@ class Floors:
         for number, group in enumerate(alone):
             (layer,) = group.layers
             beats = self.beats.setdefault(layer.unit, [0] * len(alone))
-            beats[number] = layer.beats * group.tensors[layer.output].batch
+            beats[number] = self._beats(group)
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
+
+    def _beats(self, group: Group) -> int:
+        """Of all images. Another group may cut a long row into rows of which the last lacks nothing."""
+        (layer,) = group.layers
+        made = group.tensors[layer.output]
+        beats, pixels = layer.beats * made.batch, made.height * made.width
+        if not group.lacking:
+            return beats
+        return beats * (pixels - group.lacking) // (-(-pixels // self.config.px_p) * self.config.px_p)
 
     def in_words(self, word: int, parameters: Sequence[int]) -> Floors:
         """The floors for a machine with words of ``word`` bytes; ``parameters``: bytes of each operation's parameters there."""

@@ -78,7 +78,10 @@ def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
     for blocks in evaluator.parameter_blocks:
         own = Counter[Buffer]()
         for block in blocks:
-            own.update({b: words * block.pitch(config, b) for b, words in block.sizes.items()})
+            if block.of_map is not None:
+                own[Buffer.WEIGHT] += block.of_map.bytes
+            else:
+                own.update({b: words * block.pitch(config, b) for b, words in block.sizes.items()})
         found.append(own)
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.planning.plan_partition import plans_of
@@ -10,7 +12,8 @@ from compiler.search.cost import OBJECTIVES, Evaluator
 from compiler.search.least_cycles import LeastCycles, least_cycles
 from compiler.search.strategies import STRATEGIES
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import PoolKind
+from compiler.xgraph.ops import Finish, PoolKind
+from compiler.xgraph.products import Product
 from isa.config import MachineConfig, config_from_dict, preset
 from isa.instructions import Unit
 from tests.compiler.graphs import Builder
@@ -45,6 +48,25 @@ def test_parameters_come_no_earlier_than_there_is_room() -> None:
 def test_rows_that_no_window_reads_need_not_be_there_before() -> None:
     """The second reads 7 rows of 8; it has 1792 words of weights."""
     assert least(SMALL, map_and_vector(rows=7)).parameters == 64 * 9 * 2 * 2 * 7 // 8 + 2 * (1792 - 128) + 4 * (16 - 8)
+
+
+def test_a_long_row_counts_its_own_pixels_however_it_is_cut() -> None:
+    """197 pixels are cut into rows, and the last lacks some. Finishing a chunk of a pixel takes four cycles."""
+    b = Builder(0)
+    graph = b.graph(b.conv(b.input(1, 197, 8), 8, (1, 1)))
+    assert Evaluator(SMALL, graph).group(1).lacking
+    assert least(SMALL, graph).beats == {Unit.CONV: 197 * 2 * 4}
+
+
+def test_weights_that_are_made_of_a_map_count_its_bytes_and_no_factors() -> None:
+    """200 pixels of 9 bytes make 50 chunks of 3 words; 64 words of 16 bytes fit."""
+    b = Builder(0)
+    x = b.conv(b.input(1, 20, 4), 9, (1, 1))
+    second = b.input(1, 200, 9)
+    scale = {"mantissa": 1 << 23, "shift": 30, "finish": Finish()}
+    graph = b.graph(b.view(Product, "product", (x, second), (1, 1, 20, 200), turned=True, **scale))
+    found = least(replace(SMALL, weight_depth=64, build_products=True), graph)
+    assert found.parameters == 20 * 3 * 4 + (200 * 9 - 64 * 16) // 8
 
 
 def test_before_a_transposed_convolution_no_beats_count() -> None:
