@@ -132,8 +132,8 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
     """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
 
-    Rows are what groups are tiled by. The most pixels that divide the row, of which an eighth of the buffer holds all maps;
-    if none do, as many as leave the last row as full as can be.
+    Groups are tiled by rows. An eighth of the buffer holds all maps of a row. The number divides the long row, or leaves the
+    last row as full as can be. Of such numbers it is the greatest.
     """
     pixels = {(t.height, t.width) for t in tensors.values()}
     height, width = pixels.pop()
