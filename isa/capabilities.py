@@ -46,7 +46,8 @@ def built_instructions(config: MachineConfig) -> tuple[Instruction, ...]:
 
 def unit_rows(unit: Unit | None, config: MachineConfig) -> tuple[Instruction, ...]:
     """The instructions that this unit executes, or the dispatcher."""
-    return tuple(row for row in INSTRUCTIONS if row.unit is unit and (config.build_products or row.name != OF_PRODUCTS))
+    rows = (row for row in INSTRUCTIONS if row.unit is unit and (config.build_products or row.name != OF_PRODUCTS))
+    return tuple(row.built(config) for row in rows)
 
 
 def built_buffers(config: MachineConfig) -> tuple[Buffer, ...]:
@@ -63,6 +64,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     Capability("axi_addr_bits", 1, 8, 8, "bits of a DRAM address", lambda c: c.axi_addr_bits),
     Capability("tables", 1, 16, 8, "activation tables", lambda c: c.tables),
     Capability("build_products", 1, 24, 1, "whether LOADW is built", lambda c: int(c.build_products)),
+    Capability("act16", 1, 25, 1, "whether CONV knows activations of sixteen bits", lambda c: int(c.act16)),
     Capability("fm_words", 2, 0, 32, "feature-map words", lambda c: c.fm_words),
     Capability("weight_depth", 3, 0, 32, "weight words (`ic_p x oc_p` bytes)", lambda c: c.weight_depth),
     Capability("param_depth", 4, 0, 32, "CONV parameter words (`oc_p` records)", lambda c: c.param_depth),

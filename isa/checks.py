@@ -131,6 +131,11 @@ def check_finish(config: MachineConfig) -> None:
             "configuration field requant: 'shift' leaves CONV's finishing lanes without the multipliers that POOL's results "
             "need there with shared_finish; make shared_finish false, or requant 'float32'"
         )
+    if config.conv_shifts and config.act16:
+        raise ConfigError(
+            "configuration field requant: 'shift' leaves CONV's finishing lanes without the multipliers that sums of 16-bit "
+            "inputs need; make act16 false, or requant 'float32'"
+        )
     if config.ic_p % config.pool_finish:
         raise ConfigError(
             f"configuration field pool_finish: {config.pool_finish} does not divide ic_p = {config.ic_p}; "

@@ -10,7 +10,7 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_NAME, BY_OPCODE, HEADER, Unit
-from isa.table import Field, Instruction
+from isa.table import Field, Instruction, is_built
 
 
 class EncodeError(TilewrightError):
@@ -99,6 +99,8 @@ def broken_rule(op: Op, config: MachineConfig) -> str | None:
     """
     for f in op.row.fields.values():
         value = op[f.name]
+        if value and not is_built(f, config):
+            return f"{f.name} is {value}, expected 0: this machine is built without {f.needs}"
         if f.nonzero and value == 0:
             return f"{f.name} is 0, expected at least 1"
         if f.enum is not None and value not in {int(m) for m in f.enum}:

@@ -18,13 +18,14 @@ from isa.chips import chip_of, described
 from isa.names import nearest
 from isa.presets import FIELDS
 from isa.ram import RAM_FIELDS, RAM_STYLES
+from isa.requantisation import LONG_SUM_BITS, SUM_BITS
 from isa.version import ISA_VERSION
 from isa.ways import Ways
 
 PACKED_TERMS = 8
 """Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
 REQUANT = ("float32", "shift")
-SWITCHES = ("build_pool", "build_misc", "build_rows", "build_products", "dsp_packing", "shared_finish", "dsp_adders")
+SWITCHES = ("build_pool", "build_misc", "build_rows", "build_products", "act16", "dsp_packing", "shared_finish", "dsp_adders")
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
@@ -115,6 +116,9 @@ class MachineConfig:
     """Words (``ic_p`` elements) of the longest row of ROW, which has 4096 elements at most; NORM holds twice as many."""
     build_products: bool = False
     """Whether LOADW is built, which makes weights of maps; it is illegal otherwise. Needs an ``oc_p`` that divides ``ic_p``."""
+    act16: bool = False
+    """Whether CONV knows inputs and outputs of sixteen bits, which take two channel vectors for one. Needs ``requant``
+    float32."""
     dsp_packing: bool = True
     """Two products per multiplier, summed along cascades of multipliers; needs an even ``px_p`` or ``oc_p``. Changes no
     result."""
@@ -184,6 +188,16 @@ class MachineConfig:
     def conv_shifts(self) -> bool:
         """Whether CONV's scales are powers of two."""
         return self.requant == "shift"
+
+    @property
+    def sum_bits(self) -> int:
+        """Bits of CONV's accumulators."""
+        return LONG_SUM_BITS if self.act16 else SUM_BITS
+
+    @property
+    def result_bits(self) -> int:
+        """Bits of what CONV's finishing lanes make."""
+        return 16 if self.act16 else 8
 
     @property
     def shares_finish(self) -> bool:
@@ -308,12 +322,14 @@ class MachineConfig:
     @cached_property
     def on_chip_bytes(self) -> int:
         parameters = sum(self._word_bytes[name] * depth for name, depth in self._depths.items() if name != "TABLE")
-        return self.fm_words * self.ic_p + parameters + self.acc_depth * self.px_p * self.oc_p * 4
+        return self.fm_words * self.ic_p + parameters + self.acc_depth * self.px_p * self.oc_p * self.sum_bits // 8
 
     @cached_property
     def hash(self) -> int:
         """32 bits that tell machines apart, and the versions of the instruction set; the START instruction carries them."""
         built = {k: v for k, v in dataclasses.asdict(self).items() if k not in OF_NO_PROGRAM}
+        if not self.act16:
+            del built["act16"]
         built["isa"] = ISA_VERSION
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 

@@ -46,6 +46,10 @@ OF_PRODUCTS = "LOADW"
 """The instruction that machines without ``build_products`` lack."""
 
 
+ACT16 = "act16"
+"""The switch of activations of sixteen bits."""
+
+
 class Region(enum.IntEnum):
     """DRAM regions: an offset in an instruction counts from the base register of its region."""
 
@@ -211,15 +215,28 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
                 fm("o_cs", "words from one output channel vector to the next"),
                 Field("acc_in", 1, "start from the accumulators that an earlier CONV left"),
                 Field("acc_out", 1, "leave int32 sums in the accumulator buffer, write no output"),
-                Field("w_zp", 8, "zero-point of the weights", signed=True),
-                reserved(2),
+                Field("w_zp", 8, "zero-point of the weights; with x16, whose weights have none, the low byte of a padding pixel", signed=True),
+                Field("x16", 1, "inputs of 16 bits: channel vectors come in twos, low bytes and high bytes", needs=ACT16),
+                Field("y16", 1, "outputs of 16 bits: of each channel vector the low bytes, then the high bytes", needs=ACT16),
             ),
-            (Field("g_step", 24, "words from the first channel vector of one group to that of the next", words=True), reserved(8)),
+            (
+                Field("g_step", 24, "words from the first channel vector of one group to that of the next", words=True),
+                Field("zp_high", 8, "with y16 bits 8 to 15 of zp", needs=ACT16),
+            ),
             (Field("w_addr", 16, "first weight word"), Field("p_addr", 16, "first parameter word: one for each chunk")),
             _POST,
-            (Field("a_addr", 16, "first accumulator entry"), reserved(16)),
+            (
+                Field("a_addr", 16, "first accumulator entry"),
+                Field("lo_high", 8, "with y16 bits 8 to 15 of lo", needs=ACT16),
+                Field("hi_high", 8, "with y16 bits 8 to 15 of hi", needs=ACT16),
+            ),
         ),
-        (RING_RULE, _TABLE_RULE),
+        (
+            RING_RULE,
+            _TABLE_RULE,
+            Rule("with x16 vectors are even", lambda f, c: (f.x16 == 0) | ((f.vectors & 1) == 0), needs=ACT16),
+            Rule("y16 has no table", lambda f, c: (f.y16 == 0) | (f.act == Activation.NONE.value), needs=ACT16),
+        ),
     ),
     Instruction(
         "POOL", 7, Unit.POOL,

@@ -106,6 +106,8 @@ def _meaning(field: Field) -> str:
         remarks.append(f"signed, {field.low}..{field.high}")
     if field.nonzero:
         remarks.append("at least 1")
+    if field.needs:
+        remarks.append(f"needs `{field.needs}`")
     return "; ".join(remark for remark in remarks if remark)
 
 

@@ -29,6 +29,9 @@ ONE = 1 << ONE_SHIFT
 """``ONE / 2^ONE_SHIFT`` is 1."""
 
 BIAS_BITS = 32
+SUM_BITS = 32
+LONG_SUM_BITS = 40
+"""Bits of a sum that takes 2^17 products of a weight and 16 bits."""
 MANTISSA_BITS = 26
 NIBBLES_BITS = 4
 _BIAS_MASK = (1 << BIAS_BITS) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,8 @@ class Field:
     """The names of the values; a value without one makes the instruction illegal."""
     words: bool = False
     """Counts feature-map words, modulo those that the machine's addresses tell apart."""
+    needs: str = ""
+    """The switch of the configuration without which these bits are reserved; empty: none."""
 
     @property
     def low(self) -> int:
@@ -57,6 +59,13 @@ class Rule:
 
     text: str
     holds: Callable[[Any, Any], Any]
+    needs: str = ""
+    """The switch of the configuration without which this rule is about fields that the machine lacks; empty: none."""
+
+
+def is_built(part: Field | Rule, config: Any) -> bool:
+    """The machine has this field, or the fields of this rule."""
+    return not part.needs or bool(getattr(config, part.needs))
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,13 @@ class Instruction:
                 if f.name and f.name in seen:
                     raise TableError(f"{self.name}: field {f.name} is declared twice")
                 seen.add(f.name)
+
+    def built(self, config: Any) -> Instruction:
+        """This row on a machine: what needs a switch that is off is reserved there."""
+        if all(is_built(part, config) for part in (*self.fields.values(), *self.rules)):
+            return self
+        words = tuple(tuple(f if is_built(f, config) else reserved(f.bits) for f in word) for word in self.words)
+        return replace(self, words=words, rules=tuple(rule for rule in self.rules if is_built(rule, config)))
 
     @cached_property
     def length(self) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from isa.config import MachineConfig
 from isa.instructions import Buffer
 from sim.functional.addresses import Ints, Nest, fm_modulus, grid, steps
-from sim.functional.requantise import Float32, finish, requantise, unpack_records
-from sim.functional.state import Context, Int8, Int32, MachineState
+from sim.functional.requantise import Float32, finish, finish16, requantise, unpack_records, wrapped
+from sim.functional.state import Context, Int8, Int32, MachineState, Sums
 from sim.functional.window import Window, output_pixels
 
 EXACT_PRODUCTS = 1024
@@ -31,7 +33,7 @@ def input_words(f: SimpleNamespace, window: Window) -> Nest:
 
 def output_vectors(f: SimpleNamespace, config: MachineConfig) -> int:
     """Output channel vectors that are written, the last one possibly in part."""
-    return int(-(-f.chunks // config.chunks_per_word) * config.words_per_chunk)
+    return int(-(-f.chunks // config.chunks_per_word) * config.words_per_chunk * (1 + f.y16))
 
 
 def output_words(f: SimpleNamespace, config: MachineConfig) -> Nest:
@@ -44,13 +46,35 @@ def beats_of(f: SimpleNamespace) -> int:
     return int(f.k_h * f.k_w * f.vectors)
 
 
+def weight_words_of(f: SimpleNamespace) -> int:
+    """Weight words of one chunk: low and high bytes meet the same ones."""
+    return beats_of(f) // (1 + f.x16)
+
+
+class Plane(NamedTuple):
+    """Channel vectors that hold the same bytes of the inputs."""
+
+    vectors: slice
+    padding: int
+    """What their padding holds."""
+    worth: int
+    """What a one in their bytes is worth."""
+
+
+def planes_of(f: SimpleNamespace) -> list[Plane]:
+    """All of them, or those of low and of high bytes. The low byte is stored less 128, which the bias makes up for."""
+    if f.x16:
+        return [Plane(slice(0, None, 2), f.w_zp, 1), Plane(slice(1, None, 2), f.pad_value, 256)]
+    return [Plane(slice(None), f.pad_value, 1)]
+
+
 def conv(context: Context, f: SimpleNamespace) -> None:
     state, config = context.state, context.config
     window = Window(f)
     pixels = f.o_h * f.o_w
     entries = slice(f.a_addr, f.a_addr + f.chunks * -(-pixels // config.px_p))
     context.require_words(input_words(f, window), "input")
-    context.require_entries(f.w_addr, f.chunks * beats_of(f), config.weight_depth, "weight word")
+    context.require_entries(f.w_addr, f.chunks * weight_words_of(f), config.weight_depth, "weight word")
     if f.acc_in or f.acc_out:
         context.require_entries(entries.start, entries.stop - entries.start, config.acc_depth, "accumulator entry")
     if not f.acc_out:
@@ -61,52 +85,56 @@ def conv(context: Context, f: SimpleNamespace) -> None:
     acc = convolve(state, f, window)
     kept = f.acc_in or f.acc_out
     inputs = sum_inputs(state, f, window) if kept or f.w_zp else None
+    w_zp = 0 if f.x16 else f.w_zp
     if f.acc_in:
         assert inputs is not None
         acc += load_entries(state.accumulators, entries, f.chunks, pixels)
         inputs += load_entries(state.window_sums[..., None], entries, f.chunks, pixels)
     if f.acc_out:
         assert inputs is not None
-        store_entries(state.accumulators, entries, acc)
+        store_entries(state.accumulators, entries, wrapped(acc))
         store_entries(state.window_sums[..., None], entries, inputs)
         return
     if inputs is not None:
-        acc -= inputs * np.int32(f.w_zp)
+        acc -= inputs * np.int32(w_zp)
     bias, scale = unpack_records(state.buffers[Buffer.PARAM][f.p_addr : f.p_addr + f.chunks], shifts=state.config.conv_shifts)
-    y = finish(requantise(acc, bias, scale), f, state.tables)
-    write_chunks(state, f, y)
+    r = requantise(acc, bias, scale)
+    write_chunks(state, f, finish16(r, f) if f.y16 else finish(r, f, state.tables)[None])
 
 
-def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
+def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Sums:
     """``[pixel, chunk, lane]``: the sums of all products."""
     config = state.config
-    beats = beats_of(f)
+    beats = weight_words_of(f)
     reduced = beats * config.ic_p
-    state.padded_words[-1] = f.pad_value
     chunks_per_group, group_offsets = groups_of(f)
-    acc = np.empty((f.o_h, f.o_w, f.chunks * config.oc_p), dtype=np.int32)
+    acc = np.zeros((f.o_h, f.o_w, f.chunks * config.oc_p), dtype=state.accumulators.dtype)
     for group, offset in enumerate(group_offsets):
         chunks = slice(group * chunks_per_group, min((group + 1) * chunks_per_group, f.chunks))
         weights = decode_weights(state, f.w_addr + chunks.start * beats, chunks.stop - chunks.start, beats)
         lanes = slice(chunks.start * config.oc_p, chunks.stop * config.oc_p)
-        for rows in window.row_blocks(reduced, GATHERED_BYTES):
-            words = window.words(rows, window.vector_offsets() + offset, config)
-            x = state.padded_words.take(words.reshape(-1, beats), axis=0).reshape(-1, reduced)
-            acc[rows, :, lanes] = exact_product(x, weights).reshape(-1, f.o_w, weights.shape[0])
+        for plane in planes_of(f):
+            state.padded_words[-1] = plane.padding
+            for rows in window.row_blocks(reduced, GATHERED_BYTES):
+                words = window.words(rows, window.vector_offsets()[plane.vectors] + offset, config)
+                x = state.padded_words.take(words.reshape(-1, beats), axis=0).reshape(-1, reduced)
+                products = exact_product(x, weights, acc.dtype).reshape(-1, f.o_w, weights.shape[0])
+                acc[rows, :, lanes] += products * plane.worth
     return acc.reshape(f.o_h * f.o_w, f.chunks, config.oc_p)
 
 
 def sum_inputs(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
     """``[pixel, chunk, 1]``: the sums of all inputs that the chunk reads."""
     config = state.config
-    state.padded_words[-1] = f.pad_value
     by_word = state.padded_words.sum(axis=1, dtype=np.int32)
     chunks_per_group, group_offsets = groups_of(f)
-    sums = np.empty((f.o_h, f.o_w, len(group_offsets)), dtype=np.int32)
-    for group, offset in enumerate(group_offsets):
-        for rows in window.row_blocks(beats_of(f), GATHERED_BYTES):
-            words = window.words(rows, window.vector_offsets() + offset, config)
-            sums[rows, :, group] = by_word.take(words.reshape(*words.shape[:2], -1)).sum(axis=2, dtype=np.int32)
+    sums = np.zeros((f.o_h, f.o_w, len(group_offsets)), dtype=np.int32)
+    for plane in planes_of(f):
+        by_word[-1] = plane.padding * config.ic_p
+        for group, offset in enumerate(group_offsets):
+            for rows in window.row_blocks(beats_of(f), GATHERED_BYTES):
+                words = window.words(rows, window.vector_offsets()[plane.vectors] + offset, config)
+                sums[rows, :, group] += by_word.take(words.reshape(*words.shape[:2], -1)).sum(axis=2, dtype=np.int32)
     return sums.reshape(f.o_h * f.o_w, -1, 1).repeat(chunks_per_group, axis=1)[:, : f.chunks]
 
 
@@ -118,40 +146,44 @@ def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> 
     return by_lane.astype(np.float32, order="C").reshape(chunks * config.oc_p, beats * config.ic_p)
 
 
-def exact_product(x: Int8, weights: Float32) -> Int32:
-    """``x @ weights.T`` modulo 2^32, by float32 products short enough to be exact."""
-    total = np.zeros((x.shape[0], weights.shape[0]), dtype=np.int32)
+def exact_product(x: Int8, weights: Float32, kind: npt.DTypeLike = np.int32) -> Sums:
+    """``x @ weights.T`` in integers of that kind, by float32 products short enough to be exact."""
+    total = np.zeros((x.shape[0], weights.shape[0]), dtype=kind)
     for first in range(0, x.shape[1], EXACT_PRODUCTS):
         part = slice(first, first + EXACT_PRODUCTS)
-        total += (x[:, part].astype(np.float32) @ weights[:, part].T).astype(np.int32)
+        total += (x[:, part].astype(np.float32) @ weights[:, part].T).astype(kind)
     return total
 
 
-def load_entries(memory: Int32, entries: slice, chunks: int, pixels: int) -> Int32:
+def load_entries(memory: Sums, entries: slice, chunks: int, pixels: int) -> Sums:
     """``[pixel, chunk, lane]`` from entries of ``px_p`` pixels each."""
     held = memory[entries].reshape(chunks, -1, memory.shape[2])
     return held[:, :pixels].transpose(1, 0, 2)
 
 
-def store_entries(memory: Int32, entries: slice, values: Int32) -> None:
+def store_entries(memory: Sums, entries: slice, values: Sums) -> None:
     pixels, chunks, lanes = values.shape
     px_p = memory.shape[1]
-    held = np.zeros((chunks, (entries.stop - entries.start) // chunks * px_p, lanes), dtype=np.int32)
+    held = np.zeros((chunks, (entries.stop - entries.start) // chunks * px_p, lanes), dtype=memory.dtype)
     held[:, :pixels] = values.transpose(1, 0, 2)
     memory[entries] = held.reshape(-1, px_p, lanes)
 
 
 def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:
-    """Place ``[pixel, chunk, lane]``: a chunk fills words, or several chunks fill one; chunk by chunk, pixel by pixel."""
+    """Place ``[byte, pixel, chunk, lane]``: a chunk fills words, or several chunks fill one; chunk by chunk, pixel by pixel, of
+    each word the low bytes and then the high ones if there are both."""
     config = state.config
-    pixels, chunks, lanes = y.shape
+    planes, pixels, chunks, lanes = y.shape
     in_word, per_chunk = config.chunks_per_word, config.words_per_chunk
     whole = chunks // in_word
-    filled = y[:, : whole * in_word].reshape(pixels, whole, in_word * lanes)[:, :, : per_chunk * config.ic_p]
+    filled = y[:, :, : whole * in_word].reshape(planes, pixels, whole, in_word * lanes)[..., : per_chunk * config.ic_p]
+    by_word = filled.reshape(planes, pixels, whole, per_chunk, config.ic_p)
     modulus = fm_modulus(config)
     first = grid(*output_pixels(f), modulus=modulus).reshape(-1)
-    words = grid(steps(whole, per_chunk * f.o_cs)[:, None] + first, steps(per_chunk, f.o_cs), modulus=modulus)
-    state.write_words(words, filled.transpose(1, 0, 2))
+    written = planes * per_chunk
+    words = grid(steps(whole, written * f.o_cs)[:, None] + first, steps(written, f.o_cs), modulus=modulus)
+    state.write_words(words, by_word.transpose(2, 1, 3, 0, 4))
     rest = chunks - whole * in_word
-    if rest:
-        state.feature_map[(whole * f.o_cs + first) % modulus, : rest * lanes] = y[:, whole * in_word :].reshape(pixels, -1)
+    for plane in range(planes if rest else 0):
+        words = ((whole * planes + plane) * f.o_cs + first) % modulus
+        state.feature_map[words, : rest * lanes] = y[plane, :, whole * in_word :].reshape(pixels, -1)

@@ -116,7 +116,7 @@ class _Footprinter:
     def conv(self) -> None:
         f, reads = self.f, self.result.reads
         self.words(reads, [conv.input_words(f, Window(f))])
-        self.entries(reads, Buffer.WEIGHT, [f.w_addr + steps(f.chunks * conv.beats_of(f), 1)])
+        self.entries(reads, Buffer.WEIGHT, [f.w_addr + steps(f.chunks * conv.weight_words_of(f), 1)])
         if not f.acc_out:
             self.entries(reads, Buffer.PARAM, [f.p_addr + steps(f.chunks, 1)])
             self.table()

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isa.instructions import Activation
-from isa.requantisation import shifted_only, unpacked
-from sim.functional.state import Bytes, Int8, Int32
+from isa.requantisation import LONG_SUM_BITS, shifted_only, unpacked
+from sim.functional.state import Bytes, Int8, Int32, Sums
 
 Float32 = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.floating]
@@ -33,9 +33,17 @@ def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, FloatArr
     return bias.astype(np.int32), np.ldexp(factor, -shift.astype(np.int32))
 
 
-def requantise(acc: Int32, bias: Int32, scale: FloatArray) -> Float32:
+def wrapped(sums: Sums) -> Sums:
+    """Sums as accumulators hold them: those of 32 bits wrap by themselves, int64 stands for ``LONG_SUM_BITS``."""
+    if sums.dtype != np.int64:
+        return sums
+    half = 1 << (LONG_SUM_BITS - 1)
+    return (sums + half) % (2 * half) - half
+
+
+def requantise(acc: Sums, bias: Int32, scale: FloatArray) -> Float32:
     """Steps 1 to 5: whole numbers within int16."""
-    r = (acc + bias).astype(np.float32)
+    r: Float32 = wrapped(acc + bias).astype(np.float32)
     # In the precision of the scale, and rounded to float32.
     r *= scale
     np.rint(r, out=r)
@@ -49,3 +57,17 @@ def finish(r: FloatArray, f: SimpleNamespace, tables: Int8) -> Int8:
     np.minimum(r, f.hi, out=r)
     y: Int8 = r.astype(np.int8)
     return tables[f.table][y.view(np.uint8)] if f.act == Activation.TABLE else y
+
+
+def finish16(r: FloatArray, f: SimpleNamespace) -> Int8:
+    """Step 6 with numbers of 16 bits: the low bytes less 128, and the high bytes; ``r`` is overwritten."""
+    r += _joined(f.zp, f.zp_high)
+    np.maximum(r, _joined(f.lo, f.lo_high), out=r)
+    np.minimum(r, _joined(f.hi, f.hi_high), out=r)
+    y = r.astype(np.int16)
+    return np.stack([(y ^ 0x80).astype(np.int8), (y >> 8).astype(np.int8)])
+
+
+def _joined(low: int, high: int) -> int:
+    """The int16 of two bytes."""
+    return (low % 256 + 256 * high + 32768) % 65536 - 32768

@@ -17,6 +17,8 @@ from sim.functional.addresses import Ints, Nest, fm_modulus, outside
 Bytes = npt.NDArray[np.uint8]
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
+Sums = npt.NDArray[np.signedinteger]
+"""int32, or the int64 that hold longer accumulators."""
 
 
 class MachineState:
@@ -31,7 +33,8 @@ class MachineState:
             for buffer in Buffer
         }
         """Raw bytes of the parameter memories, one row for each word."""
-        self.accumulators: Int32 = np.zeros((config.acc_depth, config.px_p, config.oc_p), dtype=np.int32)
+        sums = np.int64 if config.act16 else np.int32
+        self.accumulators: Sums = np.zeros((config.acc_depth, config.px_p, config.oc_p), dtype=sums)
         self.window_sums: Int32 = np.zeros((config.acc_depth, config.px_p), dtype=np.int32)
         """Of the inputs that made the accumulators: what a zero-point of the weights is multiplied by."""
 

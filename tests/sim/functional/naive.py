@@ -36,8 +36,8 @@ def saturate16(value: int) -> int:
     return max(-32768, min(32767, value))
 
 
-def requantise(acc: int, bias: int, mantissa: int, nibbles: int, doubled: int) -> int:
-    t = signed(acc + bias, 32)
+def requantise(acc: int, bias: int, mantissa: int, nibbles: int, doubled: int, bits: int = 32) -> int:
+    t = signed(acc + bias, bits)
     q = round24((round24(t) << doubled) * mantissa)
     return saturate16(divide_even(q, 4 * nibbles))
 
@@ -162,6 +162,12 @@ class NaiveMachine:
             y = signed(self.parameter(Buffer.TABLE, f.table)[y & 0xFF], 8)
         return y
 
+    def finish16(self, r: int, f: SimpleNamespace) -> tuple[int, int]:
+        """Low byte, less 128, and high byte."""
+        zp, lo, hi = (signed(f.__dict__[f"{name}_high"] << 8 | f.__dict__[name] & 0xFF, 16) for name in ("zp", "lo", "hi"))
+        y = min(max(r + zp, lo), hi)
+        return (y & 0xFF) - 128, y >> 8
+
     def tap(self, f: SimpleNamespace, oy: int, ox: int, ky: int, kx: int, extra: int) -> list[int] | None:
         """The channel vector under a tap; None if it is padding."""
         iy = oy * f.s_y - f.pad_t + ky * f.d_y
@@ -187,22 +193,28 @@ class NaiveMachine:
                     for kx in range(f.k_w):
                         for v in range(f.vectors):
                             group = k // f.g_chunks if f.g_chunks else 0
-                            x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or [f.pad_value] * c.ic_p
-                            weights = self.parameter(Buffer.WEIGHT, f.w_addr + k * beats + beat)
+                            low = f.x16 and v % 2 == 0
+                            padding = [f.w_zp if low else f.pad_value] * c.ic_p
+                            x = self.tap(f, oy, ox, ky, kx, v * f.i_cs + group * f.g_step) or padding
+                            weights = self.parameter(Buffer.WEIGHT, f.w_addr + (k * beats + beat) // (1 + f.x16))
+                            worth = 256 if f.x16 and not low else 1
                             for o in range(c.oc_p):
-                                sums[o] += sum(x[i] * signed(weights[i * c.oc_p + o], 8) for i in range(c.ic_p))
+                                products = sum(x[i] * signed(weights[i * c.oc_p + o], 8) for i in range(c.ic_p))
+                                sums[o] += worth * products
                             sums[-1] += sum(x)
                             beat += 1
                 entry = f.a_addr + k * groups + number // c.px_p
                 if f.acc_in:
                     sums = [s + held for s, held in zip(sums, self.acc[entry][number % c.px_p], strict=True)]
-                sums = [signed(s, 32) for s in sums]
+                sums = [*(signed(s, c.sum_bits) for s in sums[:-1]), signed(sums[-1], 32)]
                 if f.acc_out:
                     self.acc[entry][number % c.px_p] = sums
                     continue
-                sums = [s - f.w_zp * sums[-1] for s in sums[:-1]]
-                y = [self.finish(requantise(s, *self.record(Buffer.PARAM, f.p_addr + k, o)), f) for o, s in enumerate(sums)]
-                for o, value in enumerate(y):
+                correction = 0 if f.x16 else signed(f.w_zp * sums[-1], 32)
+                sums = [s - correction for s in sums[:-1]]
+                records = [self.record(Buffer.PARAM, f.p_addr + k, o) for o in range(c.oc_p)]
+                finished = [requantise(s, *record, c.sum_bits) for s, record in zip(sums, records, strict=True)]
+                for o, r in enumerate(finished):
                     if c.oc_p < c.ic_p:
                         g = -(-c.ic_p // c.oc_p)
                         vector, lane = k // g, k % g * c.oc_p + o
@@ -213,7 +225,9 @@ class NaiveMachine:
                         if o >= m * c.ic_p:
                             continue
                         vector, lane = k * m + o // c.ic_p, o % c.ic_p
-                    self.write(fm_after, f.o_addr + oy * f.o_ys + ox * f.o_xs + vector * f.o_cs, [value], lane)
+                    for byte, value in enumerate(self.finish16(r, f) if f.y16 else (self.finish(r, f),)):
+                        word = f.o_addr + oy * f.o_ys + ox * f.o_xs + (vector * (1 + f.y16) + byte) * f.o_cs
+                        self.write(fm_after, word, [value], lane)
         self.fm = fm_after
 
     def pool(self, f: SimpleNamespace) -> None:

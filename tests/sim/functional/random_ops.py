@@ -18,6 +18,8 @@ NANO = preset("nano")
 ODD = dataclasses.replace(NANO, name="odd", ic_p=5, oc_p=3, px_p=3, fm_banks=8, fm_depth=256, build_rows=True, row_lanes=1)
 WIDE = dataclasses.replace(NANO, name="wide", ic_p=4, oc_p=9, px_p=2, fm_banks=8, fm_depth=256, build_rows=True)
 CONFIGS = [NANO, ODD, WIDE]
+LONG = [dataclasses.replace(config, name=f"{config.name}16", act16=True) for config in CONFIGS]
+"""The same with activations of 16 bits."""
 SQUARE = dataclasses.replace(NANO, name="square", build_products=True)
 HALVES = dataclasses.replace(NANO, name="halves", ic_p=6, oc_p=3, axi_data_bits=32, build_products=True)
 PRODUCTS = [SQUARE, HALVES]
@@ -52,10 +54,15 @@ def fill(machine: FunctionalMachine, naive: NaiveMachine, rng: random.Random) ->
             words[:, 3::8] = words[:, 3::8] // 255 * 255
         naive.buffers[buffer] = [bytes(word.tobytes()) for word in words]
     acc = machine.state.accumulators
-    acc[:] = np.frombuffer(rng.randbytes(acc.size * 4), np.int32).reshape(acc.shape)
+    held = np.frombuffer(rng.randbytes(acc.size * 8), np.int64).reshape(acc.shape)
+    acc[:] = held >> (64 - config.sum_bits)
     sums = machine.state.window_sums
     sums[:] = np.frombuffer(rng.randbytes(sums.size * 4), np.int32).reshape(sums.shape)
     naive.acc = np.concatenate([acc, sums[..., None]], axis=2).tolist()
+
+
+_HIGH = {"zp": 0, "lo": 0x80, "hi": 0x7F}
+"""High bytes with which zero-point and bounds change little."""
 
 
 def post(rng: random.Random, config: MachineConfig, acts: list[Activation]) -> dict[str, int]:
@@ -100,13 +107,17 @@ def output(rng: random.Random, config: MachineConfig, vectors: int) -> dict[str,
 
 
 def random_conv(rng: random.Random, config: MachineConfig) -> Op:
-    chunks = rng.randint(1, 5)
-    g_chunks = rng.choice([0, 0, 1, 2])
-    vectors = rng.randint(1, 3)
+    x16, y16 = (rng.randrange(2) if config.act16 else 0 for _ in range(2))
+    chunks = rng.randint(1, 3 if y16 else 5)
+    g_chunks = rng.choice([0, 0, 2 if x16 else 1, 2])
+    vectors = 2 * rng.randint(1, 2) if x16 else rng.randint(1, 3)
     groups = -(-chunks // g_chunks) if g_chunks else 1
     f = window(rng, vectors * groups)
-    out = output(rng, config, -(-chunks * max(config.oc_p, config.ic_p) // config.ic_p))
-    f |= out | post(rng, config, list(Activation))
+    out = output(rng, config, -(-chunks * max(config.oc_p, config.ic_p) // config.ic_p) * (1 + y16))
+    f |= out | post(rng, config, [Activation.NONE] if y16 else list(Activation))
+    f |= {"x16": x16, "y16": y16}
+    if y16:
+        f |= {f"{name}_high": rng.choice([rng.randrange(256), extreme]) for name, extreme in _HIGH.items()}
     f |= {"chunks": chunks, "g_chunks": g_chunks, "g_step": vectors * f["i_cs"], "vectors": vectors}
     f |= {"w_addr": rng.randint(0, config.weight_depth - chunks * f["k_h"] * f["k_w"] * vectors)}
     f |= {"p_addr": rng.randint(0, config.param_depth - chunks)}

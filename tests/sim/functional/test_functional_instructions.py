@@ -56,7 +56,10 @@ def assert_same_state(machine: FunctionalMachine, naive: NaiveMachine) -> None:
 
 @pytest.mark.parametrize(
     ("name", "config"),
-    [(name, config) for name in GENERATORS for config in random_ops.CONFIGS if config.build_rows or name != "ROW"],
+    [
+        *((name, config) for name in GENERATORS for config in random_ops.CONFIGS if config.build_rows or name != "ROW"),
+        *(("CONV", config) for config in random_ops.LONG),
+    ],
     ids=lambda case: case if isinstance(case, str) else case.name,
 )
 def test_random_instructions(name: str, config: MachineConfig) -> None:
