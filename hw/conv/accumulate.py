@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Const, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders, adders_of
 from hw.arithmetic.choice import pick
+from hw.arithmetic.sums import extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.entries import kept_entries
 from hw.conv.sequence import address_bits, beat_flags
@@ -29,6 +30,8 @@ class Accumulate(wiring.Component):
     ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
 
     ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
+
+    With ``act16`` sums have 40 bits, and those of ``high`` bytes are worth 256 times as much.
     """
 
     def __init__(self, config: MachineConfig, drain_cycles: int) -> None:
@@ -43,7 +46,7 @@ class Accumulate(wiring.Component):
             "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
             "last": Out(1),
-            "acc": Out(data.ArrayLayout(signed(32), c.conv_finish)),
+            "acc": Out(data.ArrayLayout(signed(c.sum_bits), c.conv_finish)),
             "ask": Out(1),
             "param": Out(address_bits(c.param_depth)),
             "part": Out(range(max(2, c.conv_parts))),
@@ -54,7 +57,7 @@ class Accumulate(wiring.Component):
         m = Module()
         c = self.config
         count = c.px_p * c.oc_p
-        write, entry = kept_entries(m, c, count, self.ahead)
+        write, entry = kept_entries(m, c, count, self.ahead, c.sum_bits)
 
         totals = []
         beat = self.beat.beat
@@ -63,6 +66,8 @@ class Accumulate(wiring.Component):
             pixel, lane = divmod(n, c.oc_p)
             one_more = is_one_less(c, pixel, lane)
             shown = self.sums[pixel][lane]
+            if c.act16:
+                shown = _worth(shown, beat.high, one_more)
             totals.append(adders.running(m, shown, entry[n], beat.first, one_more, self.beat.valid, f"total_{n}"))
 
         done = Signal()
@@ -84,7 +89,7 @@ class Accumulate(wiring.Component):
         width, cycles = c.conv_finish, self.drain_cycles
         left = Signal(range(max(2, cycles)))
         ends = Signal()
-        shadow = [Signal(signed(32), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
+        shadow = [Signal(signed(c.sum_bits), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
         kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
             m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
@@ -93,7 +98,7 @@ class Accumulate(wiring.Component):
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
         m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
-        sums = [Signal(signed(32), name=f"drained_{n}") for n in range(width)]
+        sums = [Signal(signed(c.sum_bits), name=f"drained_{n}") for n in range(width)]
         corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
         with m.Switch(left):
             for turn in range(cycles):
@@ -106,7 +111,10 @@ class Accumulate(wiring.Component):
                     m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
         always = Const(1, 1)
         for n, total in enumerate(sums):
-            m.d.comb += self.acc[n].eq(adders.sum(m, corrections[n // c.oc_p], total, always, always, f"acc_{n}"))
+            correction: Value = corrections[n // c.oc_p]
+            if c.act16:
+                correction = extended(correction, c.sum_bits).as_signed()
+            m.d.comb += self.acc[n].eq(adders.sum(m, correction, total, always, always, f"acc_{n}"))
         self._ask(m, done, left)
 
     def _ask(self, m: Module, done: Value, left: Signal) -> None:
@@ -123,3 +131,9 @@ class Accumulate(wiring.Component):
             self.param.eq(Mux(arriving, self.beat.beat.param, held)),
             self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),
         ]
+
+
+def _worth(shown: Value, high: Value, one_more: bool) -> Value:
+    """A sum of the array, times 256 if it is one of high bytes. Of a sum that lacks one, what is appended lacks one, too."""
+    filled = Const(0xFF if one_more else 0, 8)
+    return Mux(high, Cat(filled, shown), extended(shown, len(shown) + 8)).as_signed()

@@ -9,17 +9,19 @@ from amaranth.lib import data, memory
 
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
+from isa.requantisation import SUM_BITS
 
 READ_AHEAD = 2
 """Cycles from the beat that asks for its entry to the entry: memory, then its register."""
 
 
-def kept_entries(m: Module, config: MachineConfig, count: int, ahead: data.View) -> tuple[Any, Signal]:
-    """A memory of ``count`` sums to an entry, in ``m``: its write port, and the entry that the beat ``ahead`` begins with.
+def kept_entries(m: Module, config: MachineConfig, count: int, ahead: data.View, bits: int = SUM_BITS) -> tuple[Any, Signal]:
+    """A memory of ``count`` sums of so many ``bits`` to an entry, in ``m``: its write port, and the entry that the beat
+    ``ahead`` begins with.
 
     The entry is there ``READ_AHEAD`` cycles after ``ahead``; zeros for a beat that takes none. No stalls.
     """
-    entries = data.ArrayLayout(signed(32), count)
+    entries = data.ArrayLayout(signed(bits), count)
     style = ram_attributes(config.acc_ram)
     m.submodules.entries = storage = memory.Memory(shape=entries, depth=config.acc_depth, init=[], attrs=style)
     read = storage.read_port()

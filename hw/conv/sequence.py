@@ -15,16 +15,19 @@ STORE_DISTANCE = 4
 """Beats from one that stores an accumulator entry to the first that may read it back: the entry is read two
 stages before it is added and written one stage after the sum is made."""
 
-SEQUENCE_LAYOUT = data.StructLayout({
-    "ticket": TICKET_BITS,
-    "w_addr": 16,
-    "p_addr": 16,
-    "a_addr": 16,
-    "acc_in": 1,
-    "acc_out": 1,
-    "w_zp": signed(8),
-})
-"""What an instruction says about weights, parameters and accumulators."""
+
+def sequence_layout(config: MachineConfig) -> data.StructLayout:
+    """What an instruction says about weights, parameters and accumulators."""
+    return data.StructLayout({
+        "ticket": TICKET_BITS,
+        "w_addr": 16,
+        "p_addr": 16,
+        "a_addr": 16,
+        "acc_in": 1,
+        "acc_out": 1,
+        "w_zp": signed(8),
+        **({"x16": 1} if config.act16 else {}),
+    })
 
 
 def address_bits(depth: int) -> int:
@@ -33,7 +36,8 @@ def address_bits(depth: int) -> int:
 
 
 def array_beat_layout(config: MachineConfig) -> data.StructLayout:
-    """What goes along with a beat through the array; ``last_of_instruction`` means its last beat."""
+    """What goes along with a beat through the array; ``last_of_instruction`` means its last beat. ``high``: of inputs of 16
+    bits it takes the high bytes."""
     return data.StructLayout({
         "first": unsigned(1),
         "last": unsigned(1),
@@ -43,6 +47,7 @@ def array_beat_layout(config: MachineConfig) -> data.StructLayout:
         "entry": unsigned(address_bits(config.acc_depth)),
         "param": unsigned(address_bits(config.param_depth)),
         "w_zp": signed(8),
+        **({"high": unsigned(1)} if config.act16 else {}),
     })
 
 
@@ -60,6 +65,8 @@ class BeatSequencer(wiring.Component):
     parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything: the beat that asks for it
     may fire as the last one, and ``fault`` is raised in the cycle after.
 
+    With ``x16`` beats come in twos, of low bytes and of ``high`` ones, which take the same weight word.
+
     A drain that begins while a ``guest`` waits for the finishing lanes leaves it ``guest_cycles`` after it.
 
     The next instruction is loaded with the last beat of the one before: no cycle is lost. No latency:
@@ -73,7 +80,7 @@ class BeatSequencer(wiring.Component):
         self.entries = entries
         self.results = results
         super().__init__({
-            "instruction": In(stream.Signature(SEQUENCE_LAYOUT)),
+            "instruction": In(stream.Signature(sequence_layout(config))),
             "operands": In(stream.Signature(operand_layout(config))),
             "fire": Out(1),
             "weight": Out(address_bits(config.weight_depth)),
@@ -126,8 +133,9 @@ class BeatSequencer(wiring.Component):
         ]
         latch_fault(m, self.fault, [(loaded & self.operands.valid & outside, Fault.BUFFER_ADDRESS, ticket)])
 
+        used_up = self._halves(m, load) if c.act16 else 1
         with m.If(self.fire):
-            m.d.sync += [weight.eq(weight + 1), entry.eq(entry + x.last)]
+            m.d.sync += [weight.eq(weight + used_up), entry.eq(entry + x.last)]
             with m.If(x.last_of_outer):
                 m.d.sync += [chunk.eq(weight + 1), param.eq(param + 1)]
             with m.Elif(x.last):
@@ -146,6 +154,20 @@ class BeatSequencer(wiring.Component):
                 w_zp.eq(self.instruction.p.w_zp),
             ]
         return m
+
+    def _halves(self, m: Module, load: Signal) -> Signal:
+        """Tells low bytes from high ones, and when a weight word is not needed any more."""
+        x16 = Signal()
+        high = Signal()
+        used_up = Signal()
+        m.d.comb += [self.beat.high.eq(high), used_up.eq(~x16 | high)]
+        with m.If(self.fire):
+            m.d.sync += high.eq(x16 & ~high)
+        with m.If(load):
+            m.d.sync += [x16.eq(self.instruction.p.x16), high.eq(0)]
+        with m.If(x16):
+            m.d.comb += self.beat.w_zp.eq(0)
+        return used_up
 
     def _room(self, m: Module, last: Signal, acc_out: Signal) -> Signal:
         """High if a last beat would find the drain busy or the result queue full."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,12 +11,12 @@ from hw.conv import window_sum
 from hw.conv.accumulate import Accumulate
 from hw.conv.array import MacArray
 from hw.conv.entries import READ_AHEAD
-from hw.conv.sequence import SEQUENCE_LAYOUT, BeatSequencer, address_bits
+from hw.conv.sequence import BeatSequencer, address_bits, sequence_layout
 from hw.conv.window_sum import WindowSum
 from hw.conv.write import ResultWriter
 from hw.fault_latch import latch_fault
 from hw.interfaces import BufferRead, FeatureMapRead, FeatureMapWrite, TableWrite, UnitSignature
-from hw.post.activation import FINISH
+from hw.post.activation import finish_fields
 from hw.post.gather import Gather
 from hw.post.postprocess import PostProcess
 from hw.post.shared import GuestSignature, SharedPostProcess
@@ -32,7 +32,6 @@ _INSTRUCTIONS = 4
 """Instructions that may be between two parts of the unit."""
 _UNFINISHED = 8
 """Instructions that may be in the unit."""
-_FINISH_SETTINGS = data.StructLayout(FINISH)
 
 
 def weight_read(config: MachineConfig) -> BufferRead:
@@ -99,7 +98,7 @@ class ConvUnit(wiring.Component):
 
         m.submodules.window = window = WindowGenerator(c, c.px_p)
         m.submodules.fetch = fetch = WindowFetch(c)
-        m.submodules.sequences = sequences = RamQueue(c, SEQUENCE_LAYOUT, _INSTRUCTIONS)
+        m.submodules.sequences = sequences = RamQueue(c, sequence_layout(c), _INSTRUCTIONS)
         guest_cycles = c.px_p * c.pool_parts if c.shares_finish else 0
         m.submodules.sequencer = sequencer = BeatSequencer(c, drain_cycles, len(advances), results_depth, guest_cycles)
         m.submodules.array = array = MacArray(c)
@@ -108,12 +107,12 @@ class ConvUnit(wiring.Component):
         window_beat = latency + 1 - window_sum.latency(c)
         assert window_beat >= READ_AHEAD, "entries are read before their beat is known"
         m.submodules.window_sum = inputs = WindowSum(c, window_beat - 1)
-        m.submodules.finishes = finishes = RamQueue(c, _FINISH_SETTINGS, _INSTRUCTIONS)
+        m.submodules.finishes = finishes = RamQueue(c, data.StructLayout(finish_fields(c.result_bits)), _INSTRUCTIONS)
         m.submodules.post = post = self._post()
-        m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts)
-        m.submodules.results = results = Queue(data.ArrayLayout(8, c.conv_ports * c.oc_p), results_depth)
+        m.submodules.gather = gather = Gather(c.conv_finish, c.conv_parts, c.result_bits)
+        m.submodules.results = results = Queue(data.ArrayLayout(c.result_bits, c.conv_ports * c.oc_p), results_depth)
         m.submodules.placement = placement = Placement(
-            c, c.conv_ports, advances, chunks_per_word=c.chunks_per_word, words_per_chunk=c.words_per_chunk
+            c, c.conv_ports, advances, chunks_per_word=c.chunks_per_word, words_per_chunk=c.words_per_chunk, long=c.act16
         )
         m.submodules.write = write = ResultWriter(c)
 
@@ -162,7 +161,7 @@ class ConvUnit(wiring.Component):
             post.i.p.params.eq(self.params.data.replicate(c.conv_ports)),
             finishes.o.ready.eq(accumulate.valid & accumulate.last),
         ]
-        m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in FINISH]
+        m.d.comb += [post.i.p[name].eq(finishes.o.p[name]) for name in finishes.o.p.shape().members]
         m.d.sync += sequencer.retired.eq(write.taken)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         if isinstance(post, SharedPostProcess):
@@ -214,6 +213,9 @@ class ConvUnit(wiring.Component):
             "inner": f.vectors,
             "inner_step": f.i_cs,
         }
+        if self.config.act16:
+            derived |= {"pad_low": f.w_zp}
+            derived |= {name: _of_16_bits(f, name) for name in ("zp", "lo", "hi")}
         for part in (window, sequences, finishes, placement):
             for name, _ in part.i.p.shape():
                 m.d.comb += part.i.p[name].eq(derived[name] if name in derived else f[name])
@@ -242,3 +244,9 @@ class ConvUnit(wiring.Component):
             m.d.comb += reported.eq(self.done & head[n])
             count = stepped(waiting[n], event, reported, _UNFINISHED)
             late.d.sync += [waiting[n].eq(count), some[n].eq(count != 0)]
+
+
+def _of_16_bits(f: data.View, name: str) -> Value:
+    """A zero-point or bound of the output: both bytes with ``y16``, else the low one with its sign."""
+    low, high = f[name], f[f"{name}_high"]
+    return Mux(f.y16, Cat(low, high).as_signed(), low)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.choice import pick
 from hw.fault_latch import latch_fault
 from hw.interfaces import FaultSignature, FeatureMapWrite
-from hw.window.placement import place_layout
+from hw.window.placement import last_word, place_layout
 from isa.config import MachineConfig
 from isa.faults import Fault
 
@@ -18,7 +18,8 @@ class ResultWriter(wiring.Component):
     """Writes the results of ``conv_ports`` pixels to the places that go with them, one place per cycle if granted.
 
     A word made of several chunks is written chunk by chunk: every chunk's bytes are offered at all of
-    its places in the word, and the byte mask selects one. A chunk of several words takes a cycle for each.
+    its places in the word, and the byte mask selects one. A chunk of several words takes a cycle for each; results of 16 bits
+    make twice as many words, the low bytes of each before the high ones.
     Lanes are granted one by one, the next results follow when all have been. A place outside the buffer
     raises ``FM_ADDRESS`` and nothing is written from then on.
 
@@ -29,8 +30,8 @@ class ResultWriter(wiring.Component):
         self.config = config
         c = config
         super().__init__({
-            "results": In(stream.Signature(data.ArrayLayout(8, c.conv_ports * c.oc_p))),
-            "places": In(stream.Signature(place_layout(c, c.conv_ports, c.chunks_per_word, c.words_per_chunk))),
+            "results": In(stream.Signature(data.ArrayLayout(c.result_bits, c.conv_ports * c.oc_p))),
+            "places": In(stream.Signature(place_layout(c, c.conv_ports, c.chunks_per_word, c.words_per_chunk, c.act16))),
             "fm_write": Out(FeatureMapWrite(c)).array(c.conv_ports),
             "taken": Out(1),
             "finished": Out(1),
@@ -54,7 +55,7 @@ class ResultWriter(wiring.Component):
             over.eq(~(pending & ~granted).any()),
             load.eq(offered & over & ~place.outside),
             self.places.ready.eq(load),
-            self.results.ready.eq(load & (place.word == c.words_per_chunk - 1)),
+            self.results.ready.eq(load & (place.word == last_word(place, c.words_per_chunk))),
             self.taken.eq(self.results.ready),
             self.finished.eq(held & over & last),
             self.wait_bank.eq((pending & ~granted).any()),
@@ -72,7 +73,7 @@ class ResultWriter(wiring.Component):
             word = Signal.like(port.data, name=f"word{p}", reset_less=True)
             addr = Signal.like(port.addr, name=f"addr{p}", reset_less=True)
             with m.If(load):
-                m.d.sync += [word.eq(pick(self._words(p), place.word)), addr.eq(place.lanes[p].addr)]
+                m.d.sync += [word.eq(self._word(p, place)), addr.eq(place.lanes[p].addr)]
             m.d.comb += [port.valid.eq(pending[p]), port.addr.eq(addr), port.data.eq(word), port.mask.eq(mask)]
         return m
 
@@ -82,10 +83,21 @@ class ResultWriter(wiring.Component):
         parts = [range(k * c.oc_p, min((k + 1) * c.oc_p, c.ic_p)) for k in range(c.chunks_per_word)]
         return [sum(1 << byte for byte in part) for part in parts]
 
-    def _words(self, pixel: int) -> list[Value]:
-        """The words that the pixel's results make: one for several chunks, or several for one chunk."""
+    def _word(self, pixel: int, place: data.View) -> Value:
+        """The word that belongs to the place."""
+        low = self._words(pixel, 0)
+        if not self.config.act16:
+            return pick(low, place.word)
+        both = [word for pair in zip(low, self._words(pixel, 8), strict=True) for word in pair]
+        # Of bytes alone, words are counted without the high ones between them.
+        number = place.word if len(low) == 1 else Mux(place.y16, place.word, place.word << 1)
+        return pick(both, number[: (len(both) - 1).bit_length()])
+
+    def _words(self, pixel: int, lsb: int) -> list[Value]:
+        """The words that a byte of each of the pixel's results make: one for several chunks, or several for one chunk."""
         c = self.config
-        lanes = [self.results.p[pixel * c.oc_p + o] for o in range(c.oc_p)]
+        results = [self.results.p[pixel * c.oc_p + o] for o in range(c.oc_p)]
+        lanes = [result[lsb : lsb + 8] for result in results] if c.act16 else results
         if c.oc_p < c.ic_p:
             return [Cat(lanes[byte % c.oc_p] for byte in range(c.ic_p))]
         return [Cat(lanes[j * c.ic_p : (j + 1) * c.ic_p]) for j in range(c.words_per_chunk)]

@@ -133,6 +133,6 @@ class PixelFinish(wiring.Component):
         if self.config.shares_finish:
             m.d.comb += self.lanes.waits.eq(self.i.valid & self.settings.valid)
             return self.lanes.vector, self.lanes.finished, self.lanes.room
-        m.submodules.post = post = PostProcess(self.config, self.config.pool_finish)
+        m.submodules.post = post = PostProcess(self.config, self.config.pool_finish, of_conv=False)
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         return post.i, post.o, Const(1)

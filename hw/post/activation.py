@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -12,19 +12,27 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import registered
 from hw.interfaces import TableWrite
-from hw.post.clamp import clamped
+from hw.post.clamp import clamped, clamped16
 from isa.config import MachineConfig
 from isa.instructions import Activation
 from isa.latency import ACTIVATE
 
-FINISH = {
-    "zp": signed(8),
-    "lo": signed(8),
-    "hi": signed(8),
-    "act": unsigned(1),
-    "table": unsigned(2),
-}
-"""What an instruction says about steps 6 and 7. It travels with every vector, because instructions follow without a gap."""
+
+def finish_fields(bits: int) -> dict[str, Shape]:
+    """What an instruction says about steps 6 and 7. It travels with every vector, because instructions follow without a gap.
+    Of results of 16 ``bits`` some are ``y16``; the others are bytes."""
+    return {
+        "zp": signed(bits),
+        "lo": signed(bits),
+        "hi": signed(bits),
+        "act": unsigned(1),
+        "table": unsigned(2),
+        **({"y16": unsigned(1)} if bits > BYTE else {}),
+    }
+
+
+BYTE = 8
+FINISH = finish_fields(BYTE)
 
 
 class Activate(wiring.Component):
@@ -34,6 +42,8 @@ class Activate(wiring.Component):
     Every lane has its own copy of all tables, because lanes look up different bytes in the same cycle.
     A table must not be written while vectors that use it are on their way.
 
+    With 16 ``bits`` results that are ``y16`` have both bytes, the low one less 128; of the others the low byte counts.
+
     ======  =====================================================================
     0       bounds of ``r`` instead of ``r + zp``, computed once for all lanes
     1       ``r`` or the bound that it exceeds, plus ``zp``
@@ -41,12 +51,13 @@ class Activate(wiring.Component):
     ======  =====================================================================
     """
 
-    def __init__(self, config: MachineConfig, lanes: int) -> None:
+    def __init__(self, config: MachineConfig, lanes: int, bits: int = BYTE) -> None:
         self._config = config
         self._lanes = lanes
+        self._bits = bits
         super().__init__({
-            "i": In(vectors(data.StructLayout({"r": data.ArrayLayout(signed(16), lanes), **FINISH}))),
-            "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
+            "i": In(vectors(data.StructLayout({"r": data.ArrayLayout(signed(16), lanes), **finish_fields(bits)}))),
+            "o": Out(vectors(data.ArrayLayout(signed(bits), lanes))),
             "table_write": In(TableWrite(config)),
         })
 
@@ -58,7 +69,7 @@ class Activate(wiring.Component):
 
         finish = self.i.p
         # If lo > hi, hi is what comes out.
-        floor = Signal(signed(8))
+        floor = Signal(signed(self._bits))
         m.d.comb += floor.eq(Mux(finish.lo > finish.hi, finish.hi, finish.lo))
         least = registered(m, floor - finish.zp, "least", advance[0])
         most = registered(m, finish.hi - finish.zp, "most", advance[0])
@@ -68,11 +79,19 @@ class Activate(wiring.Component):
             looks_up = registered(m, looks_up, f"looks_up_{stage}", advance[stage])
             table = registered(m, table, f"table_{stage}", advance[stage])
         looked_up = registered(m, looks_up, "looked_up", advance[2])
+        y16: Value = finish.y16 if self._bits > BYTE else Const(0, 1)
+        for stage in range(2 if self._bits > BYTE else 0):
+            y16 = registered(m, y16, f"y16_{stage}", advance[stage])
 
         for lane in range(self._lanes):
             r = registered(m, finish.r[lane], f"r_{lane}", advance[0])
-            byte = registered(m, clamped(r, least, most, zp), f"byte_{lane}", advance[1])
-            plain = registered(m, byte, f"plain_{lane}", advance[2])
+            if self._bits == BYTE:
+                byte = registered(m, clamped(r, least, most, zp), f"byte_{lane}", advance[1])
+                plain = registered(m, byte, f"plain_{lane}", advance[2])
+            else:
+                word = registered(m, clamped16(r, least, most, zp), f"word_{lane}", advance[1])
+                byte = word[:BYTE]
+                plain = registered(m, word ^ (y16 << BYTE - 1), f"plain_{lane}", advance[2])
             found = self._table(m, lane, advance[2], Cat(byte, table))
             m.d.comb += self.o.p[lane].eq(Mux(looked_up, found, plain))
         return m

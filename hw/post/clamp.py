@@ -19,3 +19,12 @@ def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
     above = Mux(far, ~r[15], chosen_sum(extended(most, 10), ~few, 1)[9])
     bounded = Mux(below, least[:8], Mux(above, most[:8], r[:8]))
     return chosen_sum(zp, bounded)
+
+
+def clamped16(r: Value, least: Value, most: Value, zp: Value) -> Value:
+    """The same in sixteen bits: the bounds have 17."""
+    whole = extended(r, 18)
+    below = chosen_sum(~extended(least, 18), whole, 1)[17]
+    above = chosen_sum(extended(most, 18), ~whole, 1)[17]
+    bounded = Mux(below, least[:16], Mux(above, most[:16], r))
+    return chosen_sum(zp, bounded)

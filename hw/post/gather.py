@@ -12,17 +12,18 @@ from hw.post.activation import vectors
 
 
 class Gather(wiring.Component):
-    """Every ``parts`` vectors of ``lanes`` bytes make one, the first in the lowest lanes.
+    """Every ``parts`` vectors of ``lanes`` results of 8 or more ``bits`` make one, the first in the lowest lanes.
 
-    No latency: the whole is valid with its last part, whose bytes it shows unregistered. It cannot be refused.
+    No latency: the whole is valid with its last part, whose results it shows unregistered. It cannot be refused.
     """
 
-    def __init__(self, lanes: int, parts: int) -> None:
+    def __init__(self, lanes: int, parts: int, bits: int = 8) -> None:
         self.lanes = lanes
         self.parts = parts
+        self.bits = bits
         super().__init__({
-            "i": In(vectors(data.ArrayLayout(8, lanes))),
-            "o": Out(vectors(data.ArrayLayout(8, lanes * parts))),
+            "i": In(vectors(data.ArrayLayout(bits, lanes))),
+            "o": Out(vectors(data.ArrayLayout(bits, lanes * parts))),
         })
 
     def elaborate(self, platform: Any) -> Module:
@@ -36,7 +37,7 @@ class Gather(wiring.Component):
                 m.d.sync += count.eq(0)
         held = []
         for part in range(self.parts - 1):
-            register = Signal(8 * self.lanes, name=f"part_{part}", reset_less=True)
+            register = Signal(self.bits * self.lanes, name=f"part_{part}", reset_less=True)
             with m.If(self.i.valid & (count == part)):
                 m.d.sync += register.eq(self.i.p)
             held.append(register)

@@ -1,10 +1,10 @@
 """What all finishing lanes share: the sum with its bias, 24 significant bits of it, and the rounded, saturated end.
 
 **Rounding in place.** Step 2 of docs/reference/semantics.md rounds ``t`` to 24 significant bits. Nothing is normalised:
-of the low seven bits those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits tells (``lost``), after
-half a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits inverted)
-if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y + h + y_e)``:
-the magnitude, its sign taken off and rounded, is one addition.
+of the low bits (seven, of a sum of 32) those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits
+tells (``lost``), after half a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and
+``|t| - 1`` (all bits inverted) if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)``
+and ``floor(y + h + y_e)``: the magnitude, its sign taken off and rounded, is one addition.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.adders import Adders
-from hw.arithmetic.sums import chosen_sum
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.arithmetic.thermometer import highest, thermometer
-from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
+from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS, SCALE_BITS, SUM_BITS
 
 INTEGER = 15
-_EXTRA = 7
-"""Bits of a magnitude of at most 2^31 beyond 24."""
+COARSE = 8
+"""Bits that are dropped of a longer sum's magnitude where it has lost as many: so it fits the multiplier."""
 
 RECORD = data.StructLayout({
     "bias": signed(BIAS_BITS), "mantissa": MANTISSA_BITS, "nibbles": NIBBLES_BITS, "doubled": 1, "_": 1
@@ -35,13 +35,17 @@ class FinishingLane(wiring.Component):
     a vector rest. It never stalls.
     """
 
-    def __init__(self, latency: int, *, halves: bool = False) -> None:
-        """``halves``: whether it asks in which half of a cycle of twice the clock it is (``hw/arithmetic/doubled.py``)."""
+    def __init__(self, latency: int, *, bits: int = SUM_BITS, halves: bool = False) -> None:
+        """``bits`` of a sum. ``halves``: whether it asks in which half of a cycle of twice the clock it is
+        (``hw/arithmetic/doubled.py``)."""
         self.latency = latency
+        self.bits = bits
+        self.extra = bits - 1 - SCALE_BITS
+        """Bits of a magnitude beyond the significant ones."""
         super().__init__({
             "advance": In(latency),
             **({"second_half": In(1)} if halves else {}),
-            "acc": In(signed(32)),
+            "acc": In(signed(bits)),
             "param": In(RECORD),
             "bypass": In(1),
             "r": Out(signed(16)),
@@ -49,25 +53,30 @@ class FinishingLane(wiring.Component):
 
     def _total(self, m: Module, adders: Adders) -> Value:
         """Stage 0: step 1. Bypass has no bias."""
-        return adders.sum(m, self.acc, self.param.bias, ~self.bypass, self.advance[0], "total")
+        bias: Value = self.param.bias
+        if self.bits > BIAS_BITS:
+            bias = extended(bias, self.bits).as_signed()
+        return adders.sum(m, self.acc, bias, ~self.bypass, self.advance[0], "total")
 
-    def _significant(self, m: Module, total: Value, doubled: Value) -> tuple[Value, Signal]:
-        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, twice of it if ``doubled``, and the sign."""
-        sign = total[31]
-        high = total[24:31] ^ sign.replicate(_EXTRA)
-        beyond = Signal(_EXTRA)
-        lost = Signal(_EXTRA + 1)
-        tops = Signal(_EXTRA + 1)
-        even = (total[1 : 1 + _EXTRA] & highest(beyond)).any()
+    def _significant(self, m: Module, total: Value, doubled: Value) -> tuple[Value, Signal, Signal]:
+        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, twice of it if ``doubled``, the sign, and what
+        is ``lost``, which stage 1 tells: bit ``n`` if more than ``n`` bits are."""
+        extra = self.extra
+        sign = total[self.bits - 1]
+        high = total[SCALE_BITS : self.bits - 1] ^ sign.replicate(extra)
+        beyond = Signal(extra)
+        lost = Signal(extra + 1)
+        tops = Signal(extra + 1)
+        even = (total[1 : 1 + extra] & highest(beyond)).any()
         m.d.comb += [
             beyond.eq(thermometer(high)),
             lost.eq(Mux(doubled, Cat(beyond[0], beyond), beyond)),
             tops.eq(highest(lost)),
         ]
-        value = Signal(32, reset_less=True)
+        value = Signal(self.bits, reset_less=True)
         doubled_1 = Signal(reset_less=True)
-        beyond_1 = Signal(_EXTRA, reset_less=True)
-        up = Signal(_EXTRA + 1, reset_less=True)
+        beyond_1 = Signal(extra, reset_less=True)
+        up = Signal(extra + 1, reset_less=True)
         carry = Signal(reset_less=True)
         negative = Signal(reset_less=True)
         with m.If(self.advance[1]):
@@ -79,11 +88,15 @@ class FinishingLane(wiring.Component):
                 carry.eq(even ^ sign),
                 negative.eq(sign),
             ]
-        inverted = Mux(doubled_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(33)
-        rounded = Signal(33)
-        m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, 33 - len(up))), inverted, carry))
+        width = self.bits + 1
+        inverted = Mux(doubled_1, Cat(Const(0, 1), value), Cat(value, negative)) ^ negative.replicate(width)
+        rounded = Signal(width)
+        m.d.comb += rounded.eq(chosen_sum(Cat(up, Const(0, width - len(up))), inverted, carry))
         lost_1 = Mux(doubled_1, Cat(beyond_1[0], beyond_1), beyond_1)
-        return Cat(rounded[: 1 + _EXTRA] & ~lost_1, rounded[1 + _EXTRA :]), negative
+        magnitude = Cat(rounded[: 1 + extra] & ~lost_1, rounded[1 + extra :])
+        if self.bits > SUM_BITS:
+            magnitude = Mux(lost_1[COARSE - 1], magnitude[COARSE:], magnitude[: SUM_BITS + 1])
+        return magnitude, negative, lost
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
         """The last two stages: ``INTEGER`` bits and whether they are rounded ``up``, sign, saturation."""

@@ -1,4 +1,4 @@
-"""From int32 accumulators to int8 outputs: the pipeline at the end of CONV and POOL."""
+"""From accumulators to outputs: the pipeline at the end of CONV and POOL."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.doubled import halves_of_a_cycle
 from hw.interfaces import TableWrite
-from hw.post.activation import FINISH, Activate, vectors
+from hw.post.activation import BYTE, Activate, finish_fields, vectors
+from hw.post.lane import FinishingLane
 from hw.post.requantise import RequantiseLane
 from hw.post.shift import ShiftLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT, requantise_latency
+from isa.requantisation import SUM_BITS
 
 
-def post_layout(lanes: int) -> data.StructLayout:
+def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -> data.StructLayout:
     """A vector of sums with all that is to be done with it; ``bypass``: steps 1 to 5 only saturate (MAX)."""
     return data.StructLayout({
-        "acc": data.ArrayLayout(signed(32), lanes),
+        "acc": data.ArrayLayout(signed(sum_bits), lanes),
         "params": data.ArrayLayout(unsigned(64), lanes),
         "bypass": unsigned(1),
-        **FINISH,
+        **finish_fields(result_bits),
     })
+
+
+def conv_layout(config: MachineConfig, lanes: int) -> data.StructLayout:
+    """The same with sums and results of CONV."""
+    return post_layout(lanes, config.sum_bits, config.result_bits)
 
 
 class PostProcess(wiring.Component):
@@ -34,20 +41,21 @@ class PostProcess(wiring.Component):
     feeds it has room for what comes out. With ``array_clock`` 2 the multiplier of each lane runs at twice the clock.
     """
 
-    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False) -> None:
-        """``shifts``: scales are powers of two."""
+    def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False, of_conv: bool = True) -> None:
+        """``shifts``: scales are powers of two. ``of_conv``: sums and results are as long as CONV's."""
         self._config = config
         self._lanes = lanes
         self._shifts = shifts
+        self._sum_bits, self._result_bits = (config.sum_bits, config.result_bits) if of_conv else (SUM_BITS, BYTE)
         super().__init__({
-            "i": In(vectors(post_layout(lanes))),
-            "o": Out(vectors(data.ArrayLayout(signed(8), lanes))),
+            "i": In(vectors(post_layout(lanes, self._sum_bits, self._result_bits))),
+            "o": Out(vectors(data.ArrayLayout(signed(self._result_bits), lanes))),
             "table_write": In(TableWrite(config)),
         })
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.activate = activate = Activate(self._config, self._lanes)
+        m.submodules.activate = activate = Activate(self._config, self._lanes, self._result_bits)
         wiring.connect(m, wiring.flipped(self.o), activate.o)
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
@@ -57,17 +65,18 @@ class PostProcess(wiring.Component):
         m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), activate.i.valid.eq(valid[-1])]
         m.d.sync += valid.eq(advance)
 
-        side = Cat(self.i.p[name] for name in FINISH)
+        finish = finish_fields(self._result_bits)
+        side = Cat(self.i.p[name] for name in finish)
         for n in range(stages):
             delayed = Signal(len(side), name=f"side_{n}")
             with m.If(advance[n]):
                 m.d.sync += delayed.eq(side)
             side = delayed
-        m.d.comb += Cat(activate.i.p[name] for name in FINISH).eq(side)
+        m.d.comb += Cat(activate.i.p[name] for name in finish).eq(side)
 
         halves = halves_of_a_cycle(m) if self._config.array_clock > 1 and not self._shifts else None
         for n in range(self._lanes):
-            m.submodules[f"lane_{n}"] = lane = ShiftLane(self._config) if self._shifts else RequantiseLane(self._config)
+            m.submodules[f"lane_{n}"] = lane = self._lane()
             m.d.comb += [
                 lane.advance.eq(advance),
                 lane.acc.eq(self.i.p.acc[n]),
@@ -78,3 +87,6 @@ class PostProcess(wiring.Component):
             if halves is not None:
                 m.d.comb += lane.second_half.eq(halves.second)
         return m
+
+    def _lane(self) -> FinishingLane:
+        return ShiftLane(self._config) if self._shifts else RequantiseLane(self._config, self._sum_bits)

@@ -35,10 +35,10 @@ from hw.arithmetic.choice import pick
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.thermometer import thermometer
-from hw.post.lane import INTEGER, FinishingLane
+from hw.post.lane import COARSE, INTEGER, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
-from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS
+from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS, SUM_BITS
 
 FRACTION = 25
 _WINDOW = INTEGER + FRACTION
@@ -66,10 +66,10 @@ class RequantiseLane(FinishingLane):
     ``second_half`` is the one of ``hw/arithmetic/doubled.py``.
     """
 
-    def __init__(self, config: MachineConfig) -> None:
+    def __init__(self, config: MachineConfig, bits: int = SUM_BITS) -> None:
         self._config = config
         self._doubled = config.array_clock > 1
-        super().__init__(requantise_latency(config), halves=self._doubled)
+        super().__init__(requantise_latency(config), bits=bits, halves=self._doubled)
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -104,11 +104,16 @@ class RequantiseLane(FinishingLane):
             with m.If(self.bypass):
                 m.d.sync += [mantissa.eq(1), nibbles.eq(0), doubled.eq(0)]
 
-        magnitude, negative = self._significant(m, total, doubled)
+        magnitude, negative, lost = self._significant(m, total, doubled)
         mantissa_1 = Signal(MANTISSA_BITS, reset_less=True)
         nibbles_1 = Signal(NIBBLES_BITS, reset_less=True)
         with m.If(self.advance[1]):
             m.d.sync += [mantissa_1.eq(mantissa), nibbles_1.eq(nibbles)]
+            if self.bits > SUM_BITS:
+                # Where two nibbles were dropped and are not shifted by, the result saturates either way.
+                few = nibbles < COARSE // 4
+                with m.If(lost[COARSE - 1]):
+                    m.d.sync += nibbles_1.eq(Mux(few, 0, nibbles - COARSE // 4))
         return magnitude, mantissa_1, nibbles_1, negative
 
     def _window(

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.interfaces import TableWrite
 from hw.post.activation import vectors
-from hw.post.postprocess import PostProcess, post_layout
+from hw.post.postprocess import PostProcess, conv_layout, post_layout
 from isa.config import MachineConfig
 from isa.latency import post_latency
 
@@ -45,8 +45,8 @@ class SharedPostProcess(wiring.Component):
         self._own, self._guest = config.conv_finish, config.pool_finish
         super().__init__({
             "ask": In(1),
-            "i": In(vectors(post_layout(self._own))),
-            "o": Out(vectors(data.ArrayLayout(signed(8), self._own))),
+            "i": In(vectors(conv_layout(config, self._own))),
+            "o": Out(vectors(data.ArrayLayout(signed(config.result_bits), self._own))),
             "guest": In(GuestSignature(self._guest)),
             "table_write": In(TableWrite(config)),
         })
@@ -67,7 +67,23 @@ class SharedPostProcess(wiring.Component):
             *(to.eq(source) for to, source in zip(self.o.p, post.o.p, strict=False)),
             *(to.eq(source) for to, source in zip(self.guest.finished.p, post.o.p, strict=False)),
         ]
+        if self._config.act16:
+            self._choose_long(m, post.i.p)
+            return m
         for name in post.i.p.shape().members:
             own, other = (Value.cast(vector[name]) for vector in (self.i.p, guest.p))
             m.d.comb += Value.cast(post.i.p[name]).eq(Mux(guest.valid, other, own))
         return m
+
+    def _choose_long(self, m: Module, shown: data.View) -> None:
+        """The guest's numbers have fewer bits than the owner's, with the same values; its results are bytes."""
+        own, guest = self.i.p, self.guest.vector
+        for name, shape in shown.shape().members.items():
+            if not isinstance(shape, data.ArrayLayout):
+                other = guest.p[name] if name in guest.p.shape().members else 0
+                m.d.comb += shown[name].eq(Mux(guest.valid, other, own[name]))
+                continue
+            for lane in range(self._lanes):
+                of_guest = guest.p[name][lane] if lane < self._guest else 0
+                of_own = own[name][lane] if lane < self._own else 0
+                m.d.comb += shown[name][lane].eq(Mux(guest.valid, of_guest, of_own))

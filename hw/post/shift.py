@@ -53,7 +53,7 @@ class ShiftLane(FinishingLane):
         for stage in (1, 2):
             with m.If(self.advance[stage]):
                 m.d.sync += shifts[stage].eq(shifts[stage - 1])
-        rounded, negative_1 = self._significant(m, total, Const(0, 1))
+        rounded, negative_1, _ = self._significant(m, total, Const(0, 1))
         magnitude = Signal(_MAGNITUDE, reset_less=True)
         negative_2 = Signal(reset_less=True)
         with m.If(self.advance[2]):

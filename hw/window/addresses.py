@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth import Module, Signal, Value
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -64,6 +64,8 @@ class TapAddresses(wiring.Component):
         with m.If(self.move):
             m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
             m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
+            if self.config.act16:
+                m.d.sync += summed.pad_value.eq(Mux(tap.low, tap.settings.pad_low, tap.settings.pad_value))
             m.d.sync += [summed[name].eq(getattr(tap, name)) for name in marks]
             m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "ticket", *marks)]
             found = []

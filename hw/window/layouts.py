@@ -31,7 +31,8 @@ def taps_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
     """What is still needed of an instruction once the output pixels are known.
 
     With more than one of ``taps`` in a step: whether the instruction may take ``several``, and whether pixels and taps of a row
-    are ``neighbours`` (both steps are 1, or there is one pixel lane).
+    are ``neighbours`` (both steps are 1, or there is one pixel lane). With ``act16``: whether channel vectors come in twos
+    (``x16``), and what the padding of the first of them is.
     """
     several: dict[str, Any] = {"several": 1, "neighbours": 1} if taps > 1 else {}
     return data.StructLayout({
@@ -43,6 +44,7 @@ def taps_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
         "pad_value": shape_of(config, "pad_value"),
         "ticket": TICKET_BITS,
         **several,
+        **({"x16": 1, "pad_low": signed(8)} if config.act16 else {}),
     })
 
 
@@ -61,7 +63,8 @@ def window_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
 
 class TapSignature(wiring.Signature):
     """A step between the loop over taps and the addresses: its pixels, and how far its tap is from their first one, in words
-    (``row``, and ``offset`` from the column), rows (``y``) and columns (``x``)."""
+    (``row``, and ``offset`` from the column), rows (``y``) and columns (``x``). ``low``: it reads low bytes of inputs of
+    16 bits."""
 
     def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
         address = config.fm_address_bits
@@ -73,6 +76,7 @@ class TapSignature(wiring.Signature):
             "y": _REACH,
             "x": _REACH,
             "offset": address,
+            **({"low": 1} if config.act16 else {}),
             **marks_of(taps),
         }
         super().__init__({name: Out(shape) for name, shape in shapes.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,28 +16,35 @@ from hw.window.raster import RasterWalk
 from isa.config import MachineConfig
 
 
-def placement_layout(config: MachineConfig) -> data.StructLayout:
-    """The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL)."""
+def placement_layout(config: MachineConfig, long: bool = False) -> data.StructLayout:
+    """The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL). ``long``: its
+    outputs may have 16 bits (``y16``)."""
     return data.StructLayout({
         "ticket": TICKET_BITS,
         **shapes_of(config, "o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w"),
         "outer": 12,
+        **({"y16": 1} if long else {}),
     })
 
 
-def place_layout(config: MachineConfig, lanes: int, chunks_per_word: int, words_per_chunk: int) -> data.StructLayout:
+def place_layout(
+    config: MachineConfig, lanes: int, chunks_per_word: int, words_per_chunk: int, long: bool = False
+) -> data.StructLayout:
     """Where the results of one cycle go.
 
     ``part``: which chunk of the word this is; ``word``: which word of the chunk. ``outside``: an address
-    is beyond the buffer. ``last`` of the instruction ``ticket``.
+    is beyond the buffer. ``last`` of the instruction ``ticket``. ``long``: results may have 16 bits (``y16``); then a chunk has
+    twice the words, of low bytes and of high bytes by turns.
     """
+    words = 2 * words_per_chunk if long else words_per_chunk
     return data.StructLayout({
         "lanes": data.ArrayLayout(data.StructLayout({"valid": unsigned(1), "addr": unsigned(config.fm_address_bits)}), lanes),
         "part": unsigned(max(1, (chunks_per_word - 1).bit_length())),
-        "word": unsigned(max(1, (words_per_chunk - 1).bit_length())),
+        "word": unsigned(max(1, (words - 1).bit_length())),
         "outside": unsigned(1),
         "last": unsigned(1),
         "ticket": unsigned(TICKET_BITS),
+        **({"y16": unsigned(1)} if long else {}),
     })
 
 
@@ -60,22 +67,26 @@ class Placement(wiring.Component):
         advances: Sequence[int],
         chunks_per_word: int = 1,
         words_per_chunk: int = 1,
+        long: bool = False,
     ) -> None:
+        """``long``: outputs may have 16 bits, which take two words for one."""
         self.config = config
         self.lanes = lanes
         self.advances = tuple(advances)
         self.chunks_per_word = chunks_per_word
         self.words_per_chunk = words_per_chunk
-        self.places = place_layout(config, lanes, chunks_per_word, words_per_chunk)
+        self.long = long
+        self.places = place_layout(config, lanes, chunks_per_word, words_per_chunk, long)
         super().__init__({
-            "i": In(stream.Signature(placement_layout(config))),
+            "i": In(stream.Signature(placement_layout(config, long))),
             "o": Out(stream.Signature(self.places)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         address = self.config.fm_address_bits
-        carried = data.StructLayout({"ticket": TICKET_BITS, **shapes_of(self.config, "o_addr", "o_cs")})
+        size = {"y16": 1} if self.long else {}
+        carried = data.StructLayout({"ticket": TICKET_BITS, **shapes_of(self.config, "o_addr", "o_cs"), **size})
         widths = Widths.of_output(self.config)
         m.submodules.raster = raster = RasterWalk(widths, self.lanes, self.advances, carried)
         m.submodules.queue = queue = Queue(self.places)
@@ -89,7 +100,7 @@ class Placement(wiring.Component):
         summed = Signal(data.StructLayout({
             "sums": data.ArrayLayout(address, self.lanes), "valid": self.lanes, "base": address,
             "part": self.places["part"].shape, "word": self.places["word"].shape, "last": 1,
-            "ticket": TICKET_BITS,
+            "ticket": TICKET_BITS, **size,
         }))  # fmt: skip
         summing = Signal()
         part = Signal(self.places["part"].shape)
@@ -101,7 +112,7 @@ class Placement(wiring.Component):
         vector_over = Signal()
         m.d.comb += [
             here.eq(Mux(fresh, settings.o_addr, vector)),
-            group_over.eq(word == self.words_per_chunk - 1),
+            group_over.eq(word == last_word(settings, self.words_per_chunk)),
             vector_over.eq(part == self.chunks_per_word - 1),
             raster.o.ready.eq(go & group_over),
         ]
@@ -115,6 +126,7 @@ class Placement(wiring.Component):
                     summed.word.eq(word),
                     summed.last.eq(group.last & group_over),
                     summed.ticket.eq(settings.ticket),
+                    *(summed[name].eq(settings[name]) for name in size),
                 ]
                 for p in range(self.lanes):
                     pixel = group.pixels[p]
@@ -142,6 +154,7 @@ class Placement(wiring.Component):
                 place.word.eq(summed.word),
                 place.last.eq(summed.last),
                 place.ticket.eq(summed.ticket),
+                *(place[name].eq(summed[name]) for name in size),
             ]
             for p in range(self.lanes):
                 m.d.sync += [
@@ -169,3 +182,12 @@ class Placement(wiring.Component):
             r.carried.o_addr.eq(self.i.p.o_addr),
             r.carried.o_cs.eq(self.i.p.o_cs),
         ]
+        if self.long:
+            m.d.comb += r.carried.y16.eq(self.i.p.y16)
+
+
+def last_word(place: data.View, words_per_chunk: int) -> Value | int:
+    """The number of a chunk's last word, which with ``y16`` has twice as many."""
+    if "y16" not in place.shape().members:
+        return words_per_chunk - 1
+    return Mux(place.y16, 2 * words_per_chunk - 1, words_per_chunk - 1)

@@ -83,6 +83,8 @@ class TapLoop(wiring.Component):
         """A step takes a whole kernel row; ``period`` is at 1."""
         columns_over, taps_over = (Signal(name=name) for name in ("columns_over", "taps_over"))
         marks = steps.marks(columns, last_columns)
+        if self.config.act16:
+            m.d.comb += o.low.eq(t.x16 & ~vectors[0])
         m.d.comb += [
             columns_over.eq(vectors_over & last_columns),
             taps_over.eq(columns_over & last_row),

@@ -26,7 +26,7 @@ def random_config(seed: int) -> MachineConfig:
     while True:
         try:
             drawn = _drawn(rng, f"random{seed}")
-            drawn |= _rows(drawn) | _products(drawn)
+            drawn |= _rows(drawn) | _products(drawn) | _act16(drawn)
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
             continue  # finishing lanes, phases and packing ask something of each other
@@ -43,7 +43,7 @@ def any_config(seed: int) -> MachineConfig:
                 "ic_p": ic_p, "oc_p": oc_p, "px_p": px_p, "conv_finish": rng.choice(divisors(px_p * oc_p)),
                 "pool_finish": rng.choice(divisors(ic_p)), "misc_lanes": rng.choice(divisors(ic_p)),
             }  # fmt: skip
-        drawn |= _rows(drawn) | _products(drawn)
+        drawn |= _rows(drawn) | _products(drawn) | _act16(drawn)
         try:
             return config_from_dict(drawn, origin=f"seed {seed}")
         except ConfigError:
@@ -90,6 +90,12 @@ def _products(drawn: dict[str, Any]) -> dict[str, Any]:
     """Drawn apart, too, among machines that can have LOADW."""
     divides = drawn["ic_p"] % drawn["oc_p"] == 0
     return {"build_products": divides and random.Random(f"products {drawn['name']}").random() < 0.5}
+
+
+def _act16(drawn: dict[str, Any]) -> dict[str, Any]:
+    """And this, among machines whose finishing lanes multiply."""
+    multiplies = drawn["requant"] != "shift"
+    return {"act16": multiplies and random.Random(f"act16 {drawn['name']}").random() < 0.3}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:

@@ -210,7 +210,7 @@ def _conv(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     groups = np.arange(chunks) // op["g_chunks"] * op["g_step"] if op["g_chunks"] else np.zeros(1, np.int64)
     steps = (distinct(groups)[:, None] + np.arange(op["vectors"])[None, :] * op["i_cs"]).reshape(-1)
     result = Footprint({Space.FM: _words(op["i_addr"] + window_words(op, steps), config)})
-    result.reads[Space.WEIGHT] = op["w_addr"] + np.arange(chunks * beats)
+    result.reads[Space.WEIGHT] = op["w_addr"] + np.arange(chunks * beats // (1 + op["x16"]))
     pixels = op["o_h"] * op["o_w"]
     pitch = -(-pixels // config.px_p) * config.px_p
     lanes = op["a_addr"] * config.px_p + axes((chunks, pitch), (pixels, 1))
@@ -222,10 +222,11 @@ def _conv(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
     result.reads[Space.PARAM] = op["p_addr"] + np.arange(chunks)
     _table(op, result)
     cells = []
+    bytes_ = 1 + op["y16"]
     for k in range(chunks):
         parts = config.chunks_per_word
-        vectors = [k // parts] if parts > 1 else range(k * config.words_per_chunk, (k + 1) * config.words_per_chunk)
-        for vector in vectors:
+        first, count = (k // parts, 1) if parts > 1 else (k * config.words_per_chunk, config.words_per_chunk)
+        for vector in range(first * bytes_, (first + count) * bytes_):
             words = op["o_addr"] + axes((op["o_h"], op["o_ys"]), (op["o_w"], op["o_xs"])) + vector * op["o_cs"]
             cells.append(words % ADDRESS_MODULUS * parts + k % parts)
     _outputs(result, np.concatenate(cells))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,15 +39,17 @@ def conv(rng: random.Random, config: MachineConfig, budget: int, chains: list[Ch
     if beats < 1:
         return None
     v["vectors"] = log_uniform(rng, 1, min(beats, 8))
-    if v["chunks"] * taps * v["vectors"] * config.buffer_dram_bytes("WEIGHT") > longest_load(config):
+    words = v["chunks"] * taps * v["vectors"]
+    if words * config.buffer_dram_bytes("WEIGHT") > longest_load(config):
         return None
+    long = _sixteen_bits(rng, v) if config.act16 else {}
     if rng.random() < 0.3:
         v["g_chunks"] = rng.randint(1, v["chunks"])
     _rows(rng, v)
     plane = _channel_step(rng, v)
     if v.get("g_chunks"):
         v["g_step"] = rng.choice((v["i_cs"] * v["vectors"], plane, rng.randint(0, 40)))
-    v["w_addr"] = rng.randint(0, config.weight_depth - v["chunks"] * taps * v["vectors"])
+    v["w_addr"] = rng.randint(0, config.weight_depth - words)
     v["p_addr"] = rng.randint(0, config.param_depth - v["chunks"])
     v["w_zp"] = int8(rng)
     v["acc_in"] = int(chain is not None)
@@ -57,8 +59,20 @@ def conv(rng: random.Random, config: MachineConfig, budget: int, chains: list[Ch
         if entries > config.acc_depth:
             return None
         v["a_addr"] = chain.a_addr if chain else rng.randint(0, config.acc_depth - entries)
-    words = -(-v["chunks"] // config.chunks_per_word) * config.words_per_chunk
-    return _placed(rng, config, "CONV", v, words) if _outputs(rng, v, words) else None
+    vectors = -(-v["chunks"] // config.chunks_per_word) * config.words_per_chunk * (1 + v.get("y16", 0))
+    op = _placed(rng, config, "CONV", v, vectors) if _outputs(rng, v, vectors) else None
+    return replace(op, values={**op.values, **long}) if op else None
+
+
+def _sixteen_bits(rng: random.Random, v: dict[str, int]) -> dict[str, int]:
+    """Inputs, outputs or both of 16 bits; returns the fields of post-processing that change with them."""
+    v["x16"], v["y16"] = rng.choice(((0, 0), (0, 1), (1, 0), (1, 1), (1, 1)))
+    v["vectors"] *= 1 + v["x16"]
+    if not v["y16"]:
+        return {}
+    high = {"zp_high": rng.choice((0, 0, 255, rng.randrange(256)))}
+    high |= {"lo_high": rng.choice((128, 128, rng.randrange(256))), "hi_high": rng.choice((127, 127, rng.randrange(256)))}
+    return high | {"act": 0}
 
 
 def pool(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
