@@ -55,8 +55,9 @@ class Activate(wiring.Component):
         self._config = config
         self._lanes = lanes
         self._bits = bits
+        r_bits = 16 if bits == BYTE else bits + 1
         super().__init__({
-            "i": In(vectors(data.StructLayout({"r": data.ArrayLayout(signed(16), lanes), **finish_fields(bits)}))),
+            "i": In(vectors(data.StructLayout({"r": data.ArrayLayout(signed(r_bits), lanes), **finish_fields(bits)}))),
             "o": Out(vectors(data.ArrayLayout(signed(bits), lanes))),
             "table_write": In(TableWrite(config)),
         })

@@ -22,9 +22,9 @@ def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
 
 
 def clamped16(r: Value, least: Value, most: Value, zp: Value) -> Value:
-    """The same in sixteen bits: the bounds have 17."""
+    """The same in sixteen bits: ``r`` and the bounds have 17."""
     whole = extended(r, 18)
     below = chosen_sum(~extended(least, 18), whole, 1)[17]
     above = chosen_sum(extended(most, 18), ~whole, 1)[17]
-    bounded = Mux(below, least[:16], Mux(above, most[:16], r))
+    bounded = Mux(below, least[:16], Mux(above, most[:16], r[:16]))
     return chosen_sum(zp, bounded)

@@ -29,7 +29,7 @@ RECORD = data.StructLayout({
 
 
 class FinishingLane(wiring.Component):
-    """A sum to int16 in ``latency`` cycles; with ``bypass`` only saturated.
+    """A sum to int16, or to 17 bits where sums are long, in ``latency`` cycles; with ``bypass`` only saturated.
 
     Stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of a vector share one control, and stages without
     a vector rest. It never stalls.
@@ -42,13 +42,15 @@ class FinishingLane(wiring.Component):
         self.bits = bits
         self.extra = bits - 1 - SCALE_BITS
         """Bits of a magnitude beyond the significant ones."""
+        self.integer = INTEGER + (bits > SUM_BITS)
+        """Bits of a result's magnitude: those of an int16, or of its difference to a zero-point of as many bits."""
         super().__init__({
             "advance": In(latency),
             **({"second_half": In(1)} if halves else {}),
             "acc": In(signed(bits)),
             "param": In(RECORD),
             "bypass": In(1),
-            "r": Out(signed(16)),
+            "r": Out(signed(self.integer + 1)),
         })
 
     def _total(self, m: Module, adders: Adders) -> Value:
@@ -99,19 +101,20 @@ class FinishingLane(wiring.Component):
         return magnitude, negative, lost
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
-        """The last two stages: ``INTEGER`` bits and whether they are rounded ``up``, sign, saturation."""
+        """The last two stages: ``integer`` bits and whether they are rounded ``up``, sign, saturation."""
         away, sign, full = (Signal(name=name, reset_less=True) for name in ("away", "sign", "full"))
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
-        down = Signal(INTEGER + 1, reset_less=True)
+        integer = self.integer
+        down = Signal(integer + 1, reset_less=True)
         with m.If(self.advance[-2]):
             m.d.sync += [
                 away.eq(overflow | up),
-                down.eq(Cat(whole | overflow.replicate(INTEGER), Const(0, 1)) ^ negative.replicate(INTEGER + 1)),
+                down.eq(Cat(whole | overflow.replicate(integer), Const(0, 1)) ^ negative.replicate(integer + 1)),
                 sign.eq(negative),
                 full.eq(overflow | whole.all()),
             ]
         step = Mux(sign, ~away, away & ~full)
-        r = Signal(signed(16), reset_less=True)
+        r = Signal(signed(integer + 1), reset_less=True)
         m.d.comb += self.r.eq(r)
         with m.If(self.advance[-1]):
-            m.d.sync += r.eq((down + step)[:16].as_signed())
+            m.d.sync += r.eq((down + step)[: integer + 1].as_signed())

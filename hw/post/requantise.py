@@ -35,13 +35,12 @@ from hw.arithmetic.choice import pick
 from hw.arithmetic.doubled import doubled_cascades
 from hw.arithmetic.dsp48e2 import Enables, Halves
 from hw.arithmetic.thermometer import thermometer
-from hw.post.lane import COARSE, INTEGER, FinishingLane
+from hw.post.lane import COARSE, FinishingLane
 from isa.config import MachineConfig
 from isa.latency import requantise_latency
 from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS, SUM_BITS
 
 FRACTION = 25
-_WINDOW = INTEGER + FRACTION
 _PRODUCT_BITS = 58
 _AFTER = 3
 """Stages behind the product."""
@@ -119,20 +118,22 @@ class RequantiseLane(FinishingLane):
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Behind the product: ``INTEGER`` and ``FRACTION`` bits of it when it is shifted, ``2^I - 1``, and what is lost on both
+        """Behind the product: ``integer`` and ``FRACTION`` bits of it when it is shifted, ``2^I - 1``, and what is lost on both
         sides."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
+        kept = self.integer + FRACTION
+        above = self.integer + 12
         padded = Cat(Const(0, FRACTION), product, Const(0, 64))
-        wide = Signal(_WINDOW + 12)
-        m.d.comb += wide.eq(pick([padded[16 * n : 16 * n + _WINDOW + 12] for n in range(4)], by_16))
+        wide = Signal(kept + 12)
+        m.d.comb += wide.eq(pick([padded[16 * n : 16 * n + kept + 12] for n in range(4)], by_16))
         lost_below = [(by_16[1] & product[:7].any()) | ((by_16 == 3) & product[7:23].any())]
         lost_below += [wide[4 * n : 4 * n + 4].any() & (by_4 > n) for n in range(3)]
-        lost_above = [~by_16[1] & (product[43:].any() | (~by_16[0] & product[27:43].any()))]
-        lost_above += [wide[_WINDOW + 4 * n : _WINDOW + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
-        chosen = Signal(_WINDOW)
-        m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, _WINDOW))
-        window = Signal(_WINDOW, reset_less=True)
-        digits = Signal(INTEGER, reset_less=True)
+        lost_above = [~by_16[1] & (product[above + 16 :].any() | (~by_16[0] & product[above : above + 16].any()))]
+        lost_above += [wide[kept + 4 * n : kept + 4 * n + 4].any() & (by_4 <= n) for n in range(3)]
+        chosen = Signal(kept)
+        m.d.comb += chosen.eq(wide.bit_select(by_4 << 2, kept))
+        window = Signal(kept, reset_less=True)
+        digits = Signal(self.integer, reset_less=True)
         sticky, overflow, negative_5 = (Signal(name=name, reset_less=True) for name in ("sticky", "overflow", "negative_5"))
         with m.If(self.advance[-3]):
             m.d.sync += [
@@ -147,14 +148,14 @@ class RequantiseLane(FinishingLane):
     def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
         """Which way to round; for the proof see the head of this file."""
         whole, half, f = window[FRACTION:], window[FRACTION - 1], window[: FRACTION - 1]
-        outside = Cat(~digits, Const(-1, 24 - INTEGER))
+        outside = Cat(~digits, Const(-1, 24 - self.integer))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
         short = Signal()
         power = Signal()
         tie = Signal()
         m.d.comb += [
             short.eq(~((f ^ (~half).replicate(24)) & outside).any()),
-            power.eq(~(f & ~Cat(highest, Const(0, 24 - INTEGER - 1))).any() & ~sticky),
+            power.eq(~(f & ~Cat(highest, Const(0, 24 - self.integer - 1))).any() & ~sticky),
             tie.eq(short | half & power),
         ]
         self._finish(m, whole, Mux(tie, whole[0], half), overflow, negative)

@@ -20,6 +20,7 @@ Float32 = npt.NDArray[np.float32]
 FloatArray = npt.NDArray[np.floating]
 
 INT16 = (-32768, 32767)
+INT17 = (-65536, 65535)
 
 
 def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, FloatArray]:
@@ -42,12 +43,12 @@ def wrapped(sums: Sums) -> Sums:
 
 
 def requantise(acc: Sums, bias: Int32, scale: FloatArray) -> Float32:
-    """Steps 1 to 5: whole numbers within int16."""
+    """Steps 1 to 5: whole numbers within int16; of long sums within 17 bits."""
     r: Float32 = wrapped(acc + bias).astype(np.float32)
     # In the precision of the scale, and rounded to float32.
     r *= scale
     np.rint(r, out=r)
-    return np.clip(r, *INT16, out=r)
+    return np.clip(r, *(INT17 if acc.dtype == np.int64 else INT16), out=r)
 
 
 def finish(r: FloatArray, f: SimpleNamespace, tables: Int8) -> Int8:

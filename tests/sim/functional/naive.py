@@ -39,7 +39,8 @@ def saturate16(value: int) -> int:
 def requantise(acc: int, bias: int, mantissa: int, nibbles: int, doubled: int, bits: int = 32) -> int:
     t = signed(acc + bias, bits)
     q = round24((round24(t) << doubled) * mantissa)
-    return saturate16(divide_even(q, 4 * nibbles))
+    y = divide_even(q, 4 * nibbles)
+    return saturate16(y) if bits == 32 else max(-65536, min(65535, y))
 
 
 def fields(record: int) -> tuple[int, int, int, int]:
