@@ -124,6 +124,6 @@ def product_settle(config: MachineConfig) -> int:
     return _PRODUCT_SETTLE + tree_stages(config.ic_p)
 
 
-def conv_drain(config: MachineConfig) -> int:
+def conv_drain(config: MachineConfig, result_bytes: int = 1) -> int:
     """The least cycles from one of CONV's reductions to the next, in which its results are finished and written."""
-    return config.px_p // config.conv_ports * max(config.conv_parts, config.words_per_chunk)
+    return config.px_p // config.conv_ports * max(config.conv_parts, config.words_per_chunk * result_bytes)

@@ -9,6 +9,7 @@ from typing import Any
 
 from compiler.driver import Compiled
 from compiler.frontend.pipeline import FOR_ACCURACY
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv, ConvTranspose, Cpu
 from isa.program import MachineStep
 from tilewright.causes import Cause, causes, ms_of_nodes
@@ -159,7 +160,7 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
 
 def _four_bits(compiled: Compiled) -> str:
     ops = [layer.op for plan in compiled.plans for layer in plan.group.layers]
-    narrow = [op.int4 for op in ops if isinstance(op, Conv | ConvTranspose)]
+    narrow = [op.int4 for op in ops if isinstance(op, Conv | ConvTranspose | LongConv)]
     return f"{sum(narrow)} of {len(narrow)} layers" if any(narrow) else ""
 
 

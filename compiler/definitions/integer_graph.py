@@ -67,14 +67,29 @@ class IntegerGraph:
         other = self.constant(other) if isinstance(other, int) else other
         return self("Where", self("Less", value, other), value, other)
 
-    def saturated(self, value: str) -> str:
-        """With ``zero_point``, between ``low`` and ``high``, as the type that the attribute ``to`` names."""
+    def bounded(self, value: str) -> str:
+        """With ``zero_point``, between ``low`` and ``high``."""
         raised = self("Add", value, "zero_point")
-        within = self.least(self("Where", self("Less", raised, "low"), "low", raised), "high")
-        node = helper.make_node("Cast", [within], [])
+        return self.least(self("Where", self("Less", raised, "low"), "low", raised), "high")
+
+    def cast(self, value: str) -> str:
+        """As the type that the attribute ``to`` names."""
+        node = helper.make_node("Cast", [value], [])
         node.attribute.append(onnx.AttributeProto(name="to", ref_attr_name="to", type=onnx.AttributeProto.INT))
         return self._add(node)
 
-    def function(self, name: str, inputs: Sequence[str], result: str) -> onnx.FunctionProto:
+    def saturated(self, value: str) -> str:
+        """Both."""
+        return self.cast(self.bounded(value))
+
+    def referring(self, node: onnx.NodeProto, *attributes: str) -> str:
+        """The node, with lists of numbers that are attributes of the function."""
+        for name in attributes:
+            node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=onnx.AttributeProto.INTS))
+        return self._add(node)
+
+    def function(
+        self, name: str, inputs: Sequence[str], result: str, attributes: Sequence[str] = ("to",)
+    ) -> onnx.FunctionProto:
         nodes = [*self._nodes, helper.make_node("Identity", [result], ["y"])]
-        return helper.make_function(DOMAIN, name, inputs, ["y"], nodes, [helper.make_opsetid("", self._opset)], ["to"])
+        return helper.make_function(DOMAIN, name, inputs, ["y"], nodes, [helper.make_opsetid("", self._opset)], attributes)

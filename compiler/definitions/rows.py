@@ -10,7 +10,7 @@ from functools import cache
 
 import onnx
 
-from compiler.definitions.integer_graph import DOMAIN, IntegerGraph
+from compiler.definitions.integer_graph import IntegerGraph
 from isa.rows import (
     B_SHIFT,
     D_BITS,
@@ -43,12 +43,6 @@ DIVISORS = tuple(1 << MOST_F - F_STEP * shift for shift in range(SHIFTS))
 def definition(name: str, opset: int) -> onnx.FunctionProto:
     """The function for models of this operator set of ONNX."""
     return _DEFINITIONS[name](opset)
-
-
-def is_definition(function: onnx.FunctionProto) -> bool:
-    """Whether a model brings just this function."""
-    known = function.domain == DOMAIN and function.name in _DEFINITIONS
-    return known and any(function == definition(function.name, item.version) for item in function.opset_import)
 
 
 @cache

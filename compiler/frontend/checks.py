@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx
 
+from compiler.definitions import long_conv
 from compiler.definitions.integer_graph import DOMAIN
 from compiler.definitions.rows import DIVISORS, INPUTS, TABLES
 from compiler.frontend.errors import ModelError
@@ -110,9 +111,10 @@ def finite(model: Model, node: Node) -> bool:
 
 def _check_call(model: Model, node: Node) -> None:
     """A call of an integer definition: all that it reads besides its operand are constants of int64, as we write them."""
-    names = INPUTS.get(node.op_type, ())
+    definitions = {**INPUTS, **long_conv.INPUTS}
+    names = definitions.get(node.op_type, ())
     if len(node.inputs) != len(names):
-        known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in INPUTS.items())
+        known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in definitions.items())
         raise ModelError(
             f"node {node.name}: {node.domain}.{node.op_type} of {len(node.inputs)} inputs is unknown; expected {known}: "
             "replace the node or remove it"
@@ -120,6 +122,8 @@ def _check_call(model: Model, node: Node) -> None:
     for role, name in list(zip(names, node.inputs, strict=True))[1:]:
         value = model.constants.get(name)
         sound = value is not None and value.dtype == np.int64 and value.ndim == (role in TABLES)
+        if node.op_type in long_conv.INPUTS:
+            sound = value is not None
         if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
             found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]
             raise ModelError(

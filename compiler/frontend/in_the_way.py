@@ -13,6 +13,7 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import refusal
 from compiler.frontend.model import Model, Node
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv
 from compiler.xgraph.products import Product
 
@@ -27,7 +28,7 @@ def products(graph: XGraph) -> int:
     """Of all layers on the machine."""
     found = 0
     for op in graph.ops:
-        if isinstance(op, Conv):
+        if isinstance(op, Conv | LongConv):
             found += op.weights.size * math.prod(graph.tensors[op.output].shape[:3])
         elif isinstance(op, Product):
             found += graph.tensors[op.inputs[0]].channels * math.prod(graph.tensors[op.output].shape)

@@ -11,8 +11,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from compiler.definitions.functions import definition
 from compiler.definitions.integer_graph import DOMAIN
-from compiler.definitions.rows import definition
 
 Array = NDArray[Any]
 

@@ -26,6 +26,7 @@ from compiler.frontend.in_the_way import IN_THE_WAY, in_the_way, products
 from compiler.frontend.invalid import invalid_models_told
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.long_kernels import with_long_kernels_in_rows
+from compiler.frontend.long_layers import with_long_layers
 from compiler.frontend.model import Model, to_proto
 from compiler.frontend.narrow import with_wide_constants
 from compiler.frontend.partition import partitioned, port, segments
@@ -154,6 +155,9 @@ def _import(
             float_model, quantised_model, statistics = rest.float_model, rest.model, rest.statistics
             model = quantised_model
         model = with_types(prepared(typed(model, edges), edges, float_inputs(model)))
+    if extras.long:
+        model, kept_whole = with_long_layers(model, extras.long, told)
+        told |= kept_whole
     found = replace(
         _imported(model, told, extras, watch), statistics=statistics, float_model=float_model,
         quantised_model=quantised_model,

@@ -8,6 +8,7 @@ from itertools import islice
 from compiler.fusion.isomorphism import LabelledGraph, embeddings
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.lower import is_depthwise
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Op, Pool, Upsample
 from compiler.xgraph.products import Product
 
@@ -93,6 +94,8 @@ def labels_of(op: Op) -> frozenset[str]:
             labels = {"depthwise" if is_depthwise(op) else "conv"}
         case Product():
             labels = {"conv", "product"}
+        case LongConv():
+            labels = {"conv", "long"}
         case ConvTranspose():
             labels = {"deconv"}
         case Pool():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from compiler.instructions.pending import Access, Pending, Space
 from compiler.layers.layer import Block, Ends, ParameterWords, Shifts
-from compiler.layers.packing import channel_slots, chunk_count
+from compiler.layers.packing import channel_slots
 from compiler.layers.placed import Placed, Rows
 from compiler.layers.post import post_values
 from compiler.layers.window import WindowRows, output_values, window_values
@@ -61,6 +61,8 @@ class ArrayLayer(ABC):
 
     unit = Unit.CONV
     shifts: Shifts = ()
+    x_vectors, y_vectors = 1, 1
+    """Channel vectors of the input and of the output for one of the weights: two where they have 16 bits."""
 
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *, window: Window, finish: Finish, groups: int,
@@ -95,13 +97,14 @@ class ArrayLayer(ABC):
     @cached_property
     def beats(self) -> int:
         groups = -(-self.target.height * self.target.width // self.config.px_p)
-        return sum(s.chunks * max(s.vectors * self.taps, conv_drain(self.config)) for s in self.spans) * groups
+        drain = conv_drain(self.config, self.y_vectors)
+        return sum(s.chunks * max(s.vectors * self.x_vectors * self.taps, drain) for s in self.spans) * groups
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
         """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
-        vectors = -(-self.source.channels // self.config.ic_p)
-        chunks = chunk_count(self.config, self.target.channels)
+        vectors = -(-self.source.channels // self.config.ic_p) // self.x_vectors
+        chunks = len(self.slots)
         if self.groups == 1:
             return (Span(0, chunks, 0, vectors),)
         inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
@@ -194,23 +197,23 @@ class ArrayLayer(ABC):
     ) -> Pending:
         config = self.config
         columns = Rows(0, target.width)
-        plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word
+        plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word * self.y_vectors
         post, table = post_values(self.finish, at)
         values = {
             **window_values(self._window_of(part), source, rows, columns, self.pad_value),
             **output_values(target, rows, columns, plane),
             **post,
-            "vectors": part.vectors, "chunks": part.chunks,
+            "vectors": part.vectors * self.x_vectors, "chunks": part.chunks,
             "g_chunks": part.span.g_chunks, "g_step": part.span.vectors * source.plane if part.span.g_chunks else 0,
             "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
             "w_addr": at[Buffer.WEIGHT], "w_zp": self.weight_zp, "p_addr": at.get(Buffer.PARAM, 0),
             "a_addr": entry if part.acc_in or part.acc_out else 0,
         }  # fmt: skip
-        first_vector = part.base_vector + part.skip
+        first_vector = (part.base_vector + part.skip) * self.x_vectors
         values["i_addr"] += first_vector * source.plane
         need = self.rows.needed(rows)
         groups = -(-part.chunks // part.span.g_chunks) if part.span.g_chunks else 1
-        vectors = (groups - 1) * part.span.vectors + part.vectors
+        vectors = ((groups - 1) * part.span.vectors + part.vectors) * self.x_vectors
         reads = [
             *source.access(need, first_vector, vectors),
             Access(Space.WEIGHT, at[Buffer.WEIGHT], block.sizes[Buffer.WEIGHT]),
@@ -224,9 +227,10 @@ class ArrayLayer(ABC):
             writes.append(entries)
         if not part.acc_out:
             reads.append(Access(Space.PARAM, at[Buffer.PARAM], block.sizes[Buffer.PARAM]))
-            planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word)
+            planes = -(-part.chunks * config.words_per_chunk // config.chunks_per_word) * self.y_vectors
             writes = target.access(rows, plane, planes)
-        beats = max(part.vectors * self._taps_of(part), 0 if part.acc_out else conv_drain(config))
+        drain = 0 if part.acc_out else conv_drain(config, self.y_vectors)
+        beats = max(part.vectors * self.x_vectors * self._taps_of(part), drain)
         beats *= -(-len(rows) * len(columns) // config.px_p) * part.chunks
         return Pending("CONV", values, reads, writes, beats + 4)
 

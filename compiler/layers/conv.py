@@ -9,6 +9,7 @@ from compiler.layers.array import ArrayLayer, Part
 from compiler.layers.layer import Block
 from compiler.layers.packing import param_words, weight_words
 from compiler.layers.scales import for_lanes
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
@@ -19,7 +20,7 @@ class ConvLayer(ArrayLayer):
     """One ``Conv`` lowered for a configuration: its weights are constants."""
 
     def __init__(
-        self, config: MachineConfig, op: Conv | ConvTranspose, source: Tensor, target: Tensor, *,
+        self, config: MachineConfig, op: Conv | ConvTranspose | LongConv, source: Tensor, target: Tensor, *,
         window: Window, weights: NDArray[np.int8], requantisation: Requantisation, finish: Finish,
         groups: int, pad_value: int, weight_zp: int,
     ) -> None:  # fmt: skip

@@ -11,12 +11,14 @@ import numpy as np
 from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.layers.layer import Layer, Shifts
+from compiler.layers.long_conv import LongConvLayer
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
 from compiler.layers.product_layer import ProductLayer
 from compiler.layers.row_layer import RowLayer
 from compiler.layers.substitute import built
 from compiler.layers.transpose import DepthwiseTransposeLayer, TransposeLayer
 from compiler.layers.views import Fold
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Channels, Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, Window
 from compiler.xgraph.parser import OPERATIONS
 from compiler.xgraph.products import Product
@@ -63,6 +65,7 @@ LAYERS: dict[type[Op], Lowering] = {
     Softmax: RowLayer,
     Normalisation: RowLayer,
     Product: ProductLayer,
+    LongConv: lambda config, op, sources, target, shifts: LongConvLayer(config, op, sources[0], target),
     Upsample: lambda config, op, sources, target, shifts: UpsampleLayer(config, op, sources[0], target),
 }
 """For each kind of operation, the function that makes its layer."""

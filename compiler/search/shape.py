@@ -11,6 +11,7 @@ import numpy as np
 from compiler.fusion.legal import Mask, OpSets, bits_of
 from compiler.layers.scales import powers_of_two
 from compiler.memory.storage import storage_of
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, Op, Pool, Upsample, attributes
 from compiler.xgraph.printer import form
 from compiler.xgraph.products import Product
@@ -114,6 +115,8 @@ def _geometry(op: Op) -> object:
             return "Upsample", op.factor
         case Product():
             return "Product", op.turned, op.finish.table is not None, powers_of_two(np.array([op.mantissa]))
+        case LongConv():
+            return "LongConv", op.window, op.weights.shape, op.int4, op.x16, op.y16
         case Softmax() | Normalisation():
             return type(op).__name__
     # What planning looks at in kinds that are not known here, nobody says.

@@ -147,7 +147,7 @@ class Windowed(Op):
         return replace(self, **changed)
 
 
-class _Weighted(Windowed):
+class Weighted(Windowed):
     """With filters: a convolution."""
 
     weights: Int8
@@ -175,7 +175,7 @@ class _Weighted(Windowed):
 
 
 @dataclass(frozen=True, eq=False)
-class Conv(_Weighted):
+class Conv(Weighted):
     """Convolution, dense, grouped or depthwise; a dense layer is a 1x1 convolution.
 
     ``weights`` is int8, output channel x kernel row x kernel column x input channel of the group; ``weight_zp`` is taken
@@ -192,7 +192,7 @@ class Conv(_Weighted):
 
 
 @dataclass(frozen=True, eq=False)
-class ConvTranspose(_Weighted):
+class ConvTranspose(Weighted):
     """Transposed convolution; ``window.pads`` are ONNX's, ``weights`` as in ``Conv`` (not yet flipped).
 
     An output pixel is the sum over the taps with ``o = i * stride - pad + k * dilation``; input outside is ``pad_value``.

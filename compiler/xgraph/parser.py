@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compiler.xgraph import ops, products, row_operations
+from compiler.xgraph import long_conv, ops, products, row_operations
 from compiler.xgraph.fields import made, parts_of
 from compiler.xgraph.graph import GraphError, XGraph
 from compiler.xgraph.printer import Constant, Printed, described
@@ -21,7 +21,7 @@ OPERATIONS: dict[str, type[ops.Op]] = {
     for kind in (
         ops.Conv, ops.ConvTranspose, ops.Pool, ops.Eltwise, ops.Upsample, ops.Concat, ops.Slice,
         ops.Interleave, ops.Reshape, ops.Constant, ops.Cpu, row_operations.Softmax,
-        row_operations.Normalisation, products.Product,
+        row_operations.Normalisation, products.Product, long_conv.LongConv,
     )
 }  # fmt: skip
 """Kinds of operations by the name that a line begins with; the types of their fields say how these are read."""

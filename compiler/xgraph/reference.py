@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.long_conv import BYTE, LongConv, split
 from compiler.xgraph.ops import (
     Concat,
     Constant,
@@ -55,6 +56,23 @@ def _conv(op: Conv, inputs: list[Int8], shape: Shape) -> Int8:
     taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
     weights = op.weights - np.int64(op.weight_zp)
     return _finish(_requantise(_convolve(taps, weights, op.groups), op.requantisation), op.finish)
+
+
+def _long_conv(op: LongConv, inputs: list[Int8], shape: Shape) -> Int8:
+    taps = _windows(inputs[0], op.window, shape[1:3], op.pad_value)
+    if op.x16:
+        low = np.tile(np.repeat([True, False], op.lanes), taps.shape[-1] // (2 * op.lanes))
+        outside = ~_windows(np.ones_like(inputs[0]), op.window, shape[1:3], 0).astype(bool)
+        taps = np.where(outside & low, op.pad_low, taps)
+        apart = taps.reshape(*taps.shape[:-1], -1, 2, op.lanes)
+        taps = (apart[..., 0, :] + BYTE * apart[..., 1, :]).reshape(*taps.shape[:-1], -1)
+    q, finish = op.requantisation, op.finish
+    scale = np.ldexp(q.mantissa.astype(np.float64), -q.shift.astype(np.int64)).astype(np.float32)
+    total = (_convolve(taps, op.weights.astype(np.int64), 1) + q.bias).astype(np.float32)
+    r = np.clip(np.rint(total * scale), -(1 << 16), (1 << 16) - 1).astype(np.int64)
+    if not op.y16:
+        return _finish(r, finish)
+    return split(np.minimum(np.maximum(r + finish.zero_point, finish.lo), finish.hi), op.lanes)
 
 
 def _conv_transpose(op: ConvTranspose, inputs: list[Int8], shape: Shape) -> Int8:
@@ -210,6 +228,6 @@ Computed = Callable[[Any, list[Int8], Shape], Int8]
 COMPUTED: dict[type[Op], Computed] = {
     Conv: _conv, ConvTranspose: _conv_transpose, Pool: _pool, Eltwise: _eltwise, Upsample: _upsample, Concat: _concat,
     Slice: _slice, Reshape: _reshape, Interleave: _interleave, Constant: _constant, Softmax: softmax,
-    Normalisation: normalisation, Product: _product,
+    Normalisation: normalisation, Product: _product, LongConv: _long_conv,
 }  # fmt: skip
 """For each kind of operation, the function that computes its result, in the result's shape, from its operands."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.xgraph.graph import GraphError, XGraph
+from compiler.xgraph.long_conv import LongConv, check_long_conv
 from compiler.xgraph.ops import (
     OF_ONE,
     OVER_CHANNELS,
@@ -218,6 +219,6 @@ CHECKS: dict[type[Op], Check] = {
     Conv: Checks._conv, ConvTranspose: Checks._transpose, Pool: Checks._pool, Eltwise: Checks._eltwise,
     Upsample: Checks._upsample, Concat: Checks._concat, Slice: Checks._slice, Interleave: Checks._interleave,
     Reshape: Checks._reshape, Constant: Checks._constant, Softmax: check_softmax, Normalisation: check_normalisation,
-    Product: check_product,
+    Product: check_product, LongConv: check_long_conv,
 }  # fmt: skip
 """For each kind of operation, what must be true of it, besides that it has one output."""

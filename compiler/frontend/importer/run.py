@@ -11,6 +11,7 @@ from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer import (
     elementwise,
     linear,
+    long_conv,
     movement,
     normalised,
     pads,
@@ -23,7 +24,7 @@ from compiler.frontend.importer import (
 from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
-FAMILIES = (elementwise, linear, movement, normalised, pads, pools, quantisation, resize, rows, transposed)
+FAMILIES = (elementwise, linear, long_conv, movement, normalised, pads, pools, quantisation, resize, rows, transposed)
 """Imported for the rules that they declare."""
 
 

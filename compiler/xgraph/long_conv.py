@@ -1,0 +1,77 @@
+"""Convolutions whose inputs or outputs have 16 bits: of their maps, low and high bytes are channel vectors by turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from compiler.xgraph.ops import Channels, Finish, Int8, Requantisation, Weighted, Window
+
+if TYPE_CHECKING:
+    from compiler.xgraph.verify import Checks
+
+BYTE, SIGN = 256, 128
+
+
+@dataclass(frozen=True, eq=False)
+class LongConv(Weighted):
+    """A dense convolution; ``x16`` and ``y16`` say which of inputs and outputs have 16 bits.
+
+    Such a map has two channels for one: of every ``lanes`` first the low bytes, less 128, then the high ones. ``weights`` have
+    whole ``lanes`` of inputs and outputs there. The bias makes up for the 128; padding pixels hold ``pad_value``, and
+    ``pad_low`` in their low bytes. ``finish`` is one of 16 bits with ``y16``.
+    """
+
+    groups: ClassVar[int] = 1
+    weight_zp: ClassVar[int] = 0
+
+    window: Window
+    weights: Int8
+    requantisation: Requantisation
+    finish: Finish
+    x16: bool
+    y16: bool
+    lanes: int
+    pad_value: int = 0
+    pad_low: int = 0
+
+    @property
+    def reads_channels(self) -> Channels:
+        return Channels.WHOLE
+
+    @property
+    def x_vectors(self) -> int:
+        """Channel vectors of the input for one of the weights."""
+        return 1 + self.x16
+
+    @property
+    def y_vectors(self) -> int:
+        """Channel vectors of the output for one of the weights."""
+        return 1 + self.y16
+
+
+def split(y: np.ndarray[tuple[int, ...], np.dtype[np.int64]], lanes: int) -> Int8:
+    """Numbers of 16 bits as a map of bytes."""
+    apart = y.reshape(*y.shape[:3], -1, 1, lanes)
+    both = np.concatenate([apart % BYTE - SIGN, apart // BYTE], axis=4)
+    return both.reshape(*y.shape[:3], -1).astype(np.int8)
+
+
+def check_long_conv(checks: Checks, op: LongConv) -> None:
+    checks.equal("16 bits of inputs or outputs", op.x16 or op.y16, True)
+    outputs, *_, inputs = op.weights.shape
+    for what, channels, long in (("inputs", inputs, op.x16), ("outputs", outputs, op.y16)):
+        checks.equal(f"{what} beyond whole lanes", channels % op.lanes if long else 0, 0)
+    checks.equal("channels of the input", checks.sources[0].channels, inputs * op.x_vectors)
+    checks.equal("channels of the output", checks.target.channels, outputs * op.y_vectors)
+    checks.array("weights", op.weights, np.int8, (outputs, *op.window.kernel, inputs))
+    checks.requantisation(op.requantisation, outputs)
+    least, most = (-(1 << 15), (1 << 15) - 1) if op.y16 else (-128, 127)
+    for what in ("zero_point", "lo", "hi"):
+        checks.within(what, getattr(op.finish, what), least, most)
+    checks.equal("table", op.finish.table is None, True)
+    for what in ("pad_value", "pad_low"):
+        checks.within(what, getattr(op, what), -128, 127)
+    checks.window(op.window)
