@@ -110,19 +110,19 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     """Beats = chunks x pixel groups x taps x vectors; the drain and the writer bound short reductions."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     beats = f["k_h"] * f["k_w"] * f["vectors"]
-    drain = drain_of(config)
-    group = np.where(f["acc_out"] == 0, np.maximum(beats, drain.cycles), beats)
+    drains = [drain_of(config, 1 + long) for long in f["y16"].tolist()]
+    least = np.array([drain.cycles for drain in drains], beats.dtype)
+    group = np.where(f["acc_out"] == 0, np.maximum(beats, least), beats)
     waits = _waits(config, f) * f["chunks"] * f["vectors"]
     groups = f["chunks"] * pixel_groups
     one = np.ones_like(beats)
     reads = _window_walks(config, f, f["vectors"], f["i_cs"], f["chunks"], f["g_chunks"], f["g_step"], group, one)
-    drains = [drain] * len(beats)
-    places = _place_walks(config, f, f["chunks"], drains, config.chunks_per_word, config.words_per_chunk)
+    places = _place_walks(config, f, f["chunks"], drains, config.chunks_per_word)
     return [
         WindowCost(n, size, n * b, w, Use(read, written), walk, place, drain, bool(stores))
-        for n, size, b, w, stores, read, written, walk, place in zip(
+        for n, size, b, w, stores, read, written, walk, place, drain in zip(
             *_lists(groups, group, beats, waits, f["acc_out"]), _reads(config, f), _conv_writes(config, f), reads, places,
-            strict=True,
+            drains, strict=True,
         )
     ]
 
@@ -148,7 +148,7 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
     waits *= f["vectors"]
     active *= f["vectors"]
     reads = _window_walks(config, f, one, 0 * one, f["vectors"], one, f["i_cs"], group, several)
-    places = _place_walks(config, f, f["vectors"], [drain] * len(taps), 1, 1)
+    places = _place_walks(config, f, f["vectors"], [drain] * len(taps), 1)
     return [
         WindowCost(n, size, a, w, Use(read, written), walk, place, drain)
         for n, size, a, w, read, written, walk, place in zip(
@@ -315,12 +315,12 @@ _GEOMETRY = (
 
 
 def _place_walks(
-    config: MachineConfig, f: Fields, outer: Ints, drains: list[Drain], parts: int, vectors: int
+    config: MachineConfig, f: Fields, outer: Ints, drains: list[Drain], parts: int
 ) -> list[PlaceWalk]:
     banks, lanes = Banks.of(config, Way.SHARED_WRITE), config.px_p
     names = ("o_addr", "o_h", "o_w", "o_ys", "o_xs", "o_cs")
     return [
-        PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, vectors)
+        PlaceWalk(banks, lanes, drain.port, drain.every, base, o_h, o_w, o_ys, o_xs, o_cs, count, parts, drain.words)
         for drain, base, o_h, o_w, o_ys, o_xs, o_cs, count in zip(
             drains, *_lists(*(f[name] for name in names), outer), strict=True
         )
@@ -363,7 +363,7 @@ def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
 
 
 def _writes(config: MachineConfig, f: Fields, outer: Ints) -> list[Groups]:
-    planes = -(-outer // config.chunks_per_word) * config.words_per_chunk if "chunks" in f else outer
+    planes = -(-outer // config.chunks_per_word) * config.words_per_chunk * (1 + f["y16"]) if "chunks" in f else outer
     return _masks(config, f["o_addr"], (f["o_h"] - 1) * f["o_ys"] + f["o_w"] * f["o_xs"] + (planes - 1) * f["o_cs"])
 
 

@@ -124,9 +124,10 @@ class Drain:
         return (self.entries - 1) * self.every + self.parts + self.words - 1
 
 
-def drain_of(config: MachineConfig) -> Drain:
+def drain_of(config: MachineConfig, result_bytes: int = 1) -> Drain:
     """CONV's."""
-    return Drain(config.px_p // config.conv_ports, config.conv_ports, config.conv_parts, config.words_per_chunk)
+    words = config.words_per_chunk * result_bytes
+    return Drain(config.px_p // config.conv_ports, config.conv_ports, config.conv_parts, words)
 
 
 def pool_drain_of(config: MachineConfig) -> Drain:
