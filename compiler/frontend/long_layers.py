@@ -227,7 +227,7 @@ def _write(ctx: Context, writer: _Writer, layer: _Layer) -> None:
         given |= {"apart": _whole(apart), "together": _whole(together)}
         source = writer.map_of(x, shapes[0])
     elif len(ctx.shape(x.name)) != 4:
-        source = _reshaped(writer, x, shapes[0])
+        source = _widened(writer, x, shapes[0], len(ctx.shape(x.name)))
     _call(writer, layer, source, given, shapes[1], window)
 
 
@@ -257,12 +257,12 @@ def _call(
     writer.call(JOIN, f"{y.name}/join", made, joined, y.name, to=y.elem)
 
 
-def _reshaped(writer: _Writer, x: _Ends, shape: tuple[int, int, int, int]) -> str:
+def _widened(writer: _Writer, x: _Ends, shape: tuple[int, int, int, int], rank: int) -> str:
     """A tensor of 8 bits and fewer dimensions as a map."""
     made = f"{x.name}/map"
     if made not in writer.types:
-        given = writer.constant(made, "shape", _whole(shape))
-        writer.nodes.append(Node(f"{made}/reshape", "Reshape", (x.name, given), (made,)))
+        axes = writer.constant(made, "axes", _whole([2, 3] if rank == 2 else [2]))
+        writer.nodes.append(Node(f"{made}/widened", "Unsqueeze", (x.name, axes), (made,)))
         writer.types[made] = TensorType(x.elem, shape)
     return made
 

@@ -36,7 +36,7 @@ def long_convolution(ctx: Context, node: Node) -> None:
         pads = int(given["x_high"]) - definitions.SIGN, int(given["x_low"]) - definitions.SIGN
         offset = definitions.BYTE * pads[0] + pads[1]
     else:
-        pads = x.params.zero_point, 0
+        pads = int(given["x_zero_point"]) - definitions.SIGN, 0
         offset = pads[0]
     bias = given["bias"].reshape(-1) - offset * sums
     require(constraints.bias_fits, bias)

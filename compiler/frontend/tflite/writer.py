@@ -162,8 +162,20 @@ class Writer:
             return self.node("Cast", [stored], f"{tensor.name}/float", to=onnx.TensorProto.FLOAT)
         if not tensor.quantised:
             return stored
+        if tensor.dtype == np.int64 and stored in self.constants:
+            stored, tensor = self._narrower(stored, tensor)
         attributes = {"axis": axis} if tensor.scale.size > 1 else {}
         return self.node("DequantizeLinear", [stored, *self._quantisation(tensor)], f"{tensor.name}/float", **attributes)
+
+    def _narrower(self, stored: str, tensor: Tensor) -> tuple[str, Tensor]:
+        """A bias of 64 bits, beside inputs of 16, as one of 32 bits, which ONNX knows."""
+        value = self.constants[stored]
+        if (np.abs(value) >= 1 << 31).any():
+            raise ModelError(
+                f"{self.where}: bias {tensor.name} is {int(np.abs(value).max())} at most, less than 2^31 is expected; "
+                "quantise the model again with greater scales"
+            )
+        return self.constant(f"{stored}/int32", value.astype(np.int32)), replace(tensor, dtype=np.dtype(np.int32))
 
     def shaped(self, number: int, value: Array, axis: int = 0) -> str:
         """A constant's other shape, in float; ``axis``: where its scales are then."""
