@@ -30,8 +30,8 @@ ONE = 1 << ONE_SHIFT
 
 BIAS_BITS = 32
 SUM_BITS = 32
-LONG_SUM_BITS = 40
-"""Bits of a sum that takes 2^17 products of a weight and 16 bits."""
+LONG_SUM_BITS = 36
+"""Bits of a sum of products of weights and 16 bits: of weights that amount to 2^20 at most, whatever the inputs."""
 MANTISSA_BITS = 26
 NIBBLES_BITS = 4
 _BIAS_MASK = (1 << BIAS_BITS) - 1

@@ -201,7 +201,6 @@ def _write(ctx: Context, writer: _Writer, layer: _Layer) -> None:
     shapes = _four(ctx.shape(x.name), node), _four(ctx.shape(y.name), node)
     weights, axis, window = _weights(ctx, node, shapes)
     require(general.weights_fit, weights.values)
-    require(constraints.sums_fit, int(weights.values[0].size))
     unit = x.scale * weights.along(axis)
     scale = np.broadcast_to(unit / y.scale, shapes[1][1:2]).astype(np.float32)
     require(general.scale_fits, scale)
@@ -221,6 +220,7 @@ def _write(ctx: Context, writer: _Writer, layer: _Layer) -> None:
     given |= {role: _whole(number + centre) for role, number in zip(("zero_point", "low", "high"), numbers, strict=True)}
     of_zero = (zero - (_HALF + SIGN if x.long else SIGN)) * weights.values.astype(np.int64).sum(axis=(1, 2, 3))
     require(constraints.bias_fits, bias - of_zero)
+    require(constraints.sums_fit, weights.values, bias - of_zero)
     source = x.name
     if x.long:
         apart, together = writer.shapes(shapes[0])

@@ -31,7 +31,7 @@ class Accumulate(wiring.Component):
 
     ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
 
-    With ``act16`` sums have 40 bits, and those of ``high`` bytes are worth 256 times as much.
+    With ``act16`` sums have 36 bits, and those of ``high`` bytes are worth 256 times as much.
     """
 
     def __init__(self, config: MachineConfig, drain_cycles: int) -> None:

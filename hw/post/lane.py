@@ -19,7 +19,7 @@ from hw.arithmetic.thermometer import highest, thermometer
 from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS, SCALE_BITS, SUM_BITS
 
 INTEGER = 15
-COARSE = 8
+COARSE = 4
 """Bits that are dropped of a longer sum's magnitude where it has lost as many: so it fits the multiplier."""
 
 RECORD = data.StructLayout({

@@ -109,10 +109,9 @@ class RequantiseLane(FinishingLane):
         with m.If(self.advance[1]):
             m.d.sync += [mantissa_1.eq(mantissa), nibbles_1.eq(nibbles)]
             if self.bits > SUM_BITS:
-                # Where two nibbles were dropped and are not shifted by, the result saturates either way.
-                few = nibbles < COARSE // 4
-                with m.If(lost[COARSE - 1]):
-                    m.d.sync += nibbles_1.eq(Mux(few, 0, nibbles - COARSE // 4))
+                # A nibble was dropped. Where none is to be, the result saturates either way.
+                with m.If(lost[COARSE - 1] & nibbles.any()):
+                    m.d.sync += nibbles_1.eq(nibbles - 1)
         return magnitude, mantissa_1, nibbles_1, negative
 
     def _window(

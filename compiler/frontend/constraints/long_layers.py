@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from compiler.frontend.constraints.base import constrains
 from compiler.frontend.model import Array, Node
+from isa.requantisation import LONG_SUM_BITS
 
 LONG = ("Conv", "Gemm", "MatMul")
+MOST = (1 << 15) + (1 << 7)
+"""What a number of two bytes, the low one less 128, is at most."""
 
 
 @constrains(*LONG)
@@ -27,12 +32,13 @@ def matrix(shape: tuple[int, ...]) -> bool:
 
 
 @constrains(*LONG)
-def sums_fit(products: int) -> bool:
-    """Of 16-bit activations: a sum has at most 131072 products, as accumulators of 40 bits hold."""
-    return products <= 1 << 17
+def sums_fit(weights: Array, bias: Array) -> bool:
+    """Of 16-bit activations: no sum can leave 36 bits, that is, weights of an output amount to less than about 2^20."""
+    amount = np.abs(weights.astype(np.int64)).reshape(len(weights), -1).sum(axis=1)
+    return bool((amount * MOST + np.abs(bias) < 1 << LONG_SUM_BITS - 1).all())
 
 
 @constrains(*LONG)
 def bias_fits(bias: Array) -> bool:
     """Of 16-bit activations: the bias, with what zero-points add to it, fits 32 bits."""
-    return bool((abs(bias) < 1 << 31).all())
+    return bool((np.abs(bias) < 1 << 31).all())

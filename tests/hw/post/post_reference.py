@@ -24,6 +24,13 @@ def to_24_bits(value: int) -> int:
     return round(Fraction(value, 1 << drop)) << drop
 
 
+def requantise_long(acc: int, bias: int, mantissa: int, shift: int) -> int:
+    """Of a sum of 36 bits, to 17 bits."""
+    wrapped = (acc + bias + (1 << 35)) % (1 << 36) - (1 << 35)
+    q = to_24_bits(to_24_bits(wrapped) * mantissa)
+    return max(-(1 << 16), min((1 << 16) - 1, round(q / Fraction(2) ** shift)))
+
+
 def requantise(acc: int, bias: int, mantissa: int, shift: int) -> int:
     """With the scale ``mantissa / 2^shift``."""
     a = to_24_bits(wrap32(acc + bias))
