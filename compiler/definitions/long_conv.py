@@ -33,6 +33,9 @@ what makes the least number 0, ``x_offset`` of 8 bits. ``x_low`` and ``x_high``:
 ``x_zero_point``; ``w``: weights plus 128. ``bias`` is int64 and ``scale`` float32, for each output channel."""
 
 BYTE, SIGN = 256, 128
+CHANNELS = "channels"
+"""An attribute of convolutions, for who counts products: inputs and outputs that are no padding."""
+_GEOMETRY = ("strides", "pads", "dilations")
 _MOST = 1 << 17
 """Beyond it every result is clamped, whatever its zero-point."""
 
@@ -71,7 +74,7 @@ def _convolution(name: str, opset: int) -> onnx.FunctionProto:
     real = graph("Mul", graph("Cast", graph("Add", total, "bias"), to=TensorProto.FLOAT), "scale")
     least, most = (graph("Cast", graph.constant(value), to=TensorProto.FLOAT) for value in (-_MOST, _MOST))
     y = graph.bounded(graph.whole(graph("Clip", graph("Round", real), least, most)))
-    attributes = ("strides", "pads", "dilations")
+    attributes = (*_GEOMETRY, CHANNELS)
     if not y16:
         return graph.function(name, INPUTS[name], graph.cast(y), (*attributes, "to"))
     return graph.function(name, INPUTS[name], _bytes(graph, graph("Add", y, BYTE * SIGN), "y_apart", "y_together"), attributes)
@@ -81,7 +84,7 @@ def _sums(graph: IntegerGraph, x: str, zero_point: str) -> str:
     """Sums of products of what is at least 0 and at most 255."""
     byte, of_weights = (graph("Cast", value, to=TensorProto.UINT8) for value in (x, graph.constant(SIGN)))
     node = helper.make_node("ConvInteger", [byte, "w", zero_point, of_weights], [])
-    return graph.whole(graph.referring(node, "strides", "pads", "dilations"))
+    return graph.whole(graph.referring(node, *_GEOMETRY))
 
 
 def _bytes(graph: IntegerGraph, value: str, apart: str, together: str) -> str:

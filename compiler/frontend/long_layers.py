@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.definitions.integer_graph import DOMAIN
-from compiler.definitions.long_conv import CONVOLUTIONS, INPUTS, JOIN, SIGN, SPLIT
+from compiler.definitions.long_conv import CHANNELS, CONVOLUTIONS, INPUTS, JOIN, SIGN, SPLIT
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints import long_layers as constraints
 from compiler.frontend.constraints.base import Unsupported, require
@@ -93,6 +93,12 @@ class _Writer:
     def call(self, kind: str, name: str, x: str, given: Mapping[str, Array], output: str, **attributes: object) -> None:
         inputs = [x, *(self.constant(name, role, given[role]) for role in INPUTS[kind][1:])]
         self.nodes.append(Node(name, kind, tuple(inputs), (output,), attributes, DOMAIN))
+
+    def channels(self, layer: _Layer) -> int:
+        """Of the input."""
+        shape = self.model.shape(layer.x.name)
+        assert shape is not None
+        return shape[1]
 
     def shapes(self, shape: tuple[int, int, int, int]) -> tuple[list[int], list[int]]:
         """A map's lanes apart, and its channels together, without those of bytes."""
@@ -219,8 +225,8 @@ def _write(ctx: Context, writer: _Writer, layer: _Layer) -> None:
     numbers = (y.zero_point, y.quantised(layer.lo), y.quantised(layer.hi))
     given |= {role: _whole(number + centre) for role, number in zip(("zero_point", "low", "high"), numbers, strict=True)}
     of_zero = (zero - (_HALF + SIGN if x.long else SIGN)) * weights.values.astype(np.int64).sum(axis=(1, 2, 3))
-    require(constraints.bias_fits, bias - of_zero)
-    require(constraints.sums_fit, weights.values, bias - of_zero)
+    require(constraints.long_bias, bias - of_zero)
+    require(constraints.long_sums, weights.values, bias - of_zero)
     source = x.name
     if x.long:
         apart, together = writer.shapes(shapes[0])
@@ -236,7 +242,8 @@ def _call(
 ) -> None:
     node, x, y = layer.node, layer.x, layer.y
     kind = next(name for name, bits in CONVOLUTIONS.items() if bits == (x.long, y.long))
-    geometry = {"strides": window.stride, "pads": window.pads, "dilations": window.dilation}
+    channels = writer.channels(layer), shape[1]
+    geometry = {"strides": window.stride, "pads": window.pads, "dilations": window.dilation, CHANNELS: channels}
     if not y.long:
         made = y.name if len(writer.model.shape(y.name) or ()) == 4 else f"{y.name}/map"
         writer.call(kind, node.name, source, given, made, **geometry, to=y.elem)
@@ -271,12 +278,12 @@ def _weights(ctx: Context, node: Node, shapes: tuple[tuple[int, ...], tuple[int,
     """Output channel x input channel x kernel, the axis of its scales, and the window."""
     weights = weights_behind(ctx, node.inputs[1])
     if node.op_type == "Conv":
-        require(constraints.one_group, node)
+        require(constraints.long_group, node)
         kernel = weights.values.shape[2:]
         size, out = (shape[4 - len(kernel) :] for shape in shapes)
         values = weights.values.reshape(*weights.values.shape[:2], *((1,) * (2 - len(kernel))), *kernel)
         return replace(weights, values=values), 0, window_of(node, size, kernel, out)
-    require(constraints.matrix, ctx.shape(node.inputs[0]))
+    require(constraints.long_matrix, ctx.shape(node.inputs[0]))
     plain = not node.integer("transA", 0) and all(float(node.attributes.get(name, 1.0)) == 1.0 for name in ("alpha", "beta"))
     require(general.weights_constant, True if plain else None)
     turned = weights if node.integer("transB", 0) else weights.transposed((1, 0))

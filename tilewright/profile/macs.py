@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import onnx
 
+from compiler.definitions import long_conv
+from compiler.definitions.integer_graph import DOMAIN
 from tilewright.profile.shapes import Shapes
 
 WEIGHTS = {
@@ -23,6 +25,8 @@ def sized(node: onnx.NodeProto) -> tuple[str, ...]:
     """The tensors whose shapes say how many."""
     if node.op_type in RECURRENT:
         return tuple(node.input[:3])
+    if node.domain == DOMAIN and node.op_type in long_conv.CONVOLUTIONS:
+        return node.output[0], _long_weights(node)
     if node.op_type in ("Einsum", "Attention"):
         return tuple(node.input[:3])
     return (node.output[0], node.input[0], node.input[WEIGHTS[node.op_type]]) if node.op_type in WEIGHTS else ()
@@ -37,6 +41,8 @@ def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
         return _einsum(node, shapes)
     if node.op_type == "Attention" and node.domain in ("", "ai.onnx"):
         return _attention(node, shapes)
+    if node.domain == DOMAIN and node.op_type in long_conv.CONVOLUTIONS:
+        return _long(node, shapes)
     if node.op_type not in WEIGHTS:
         return None
     weights = shapes[node.input[WEIGHTS[node.op_type]]]
@@ -47,6 +53,17 @@ def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
     inner = shapes[node.input[0]]
     transposed = any(attribute.name == "transA" and attribute.i for attribute in node.attribute)
     return math.prod(shapes[node.output[0]]) * inner[0 if transposed else -1]
+
+
+def _long(node: onnx.NodeProto, shapes: Shapes) -> int:
+    """Whatever the bits, a number by a weight is one; channels that fill words are none."""
+    inputs, outputs = next(tuple(each.ints) for each in node.attribute if each.name == long_conv.CHANNELS)
+    batch, _, height, width = shapes[node.output[0]]
+    return batch * height * width * outputs * inputs * math.prod(shapes[_long_weights(node)][2:])
+
+
+def _long_weights(node: onnx.NodeProto) -> str:
+    return str(node.input[long_conv.INPUTS[node.op_type].index("w")])
 
 
 def _einsum(node: onnx.NodeProto, shapes: Shapes) -> int | None:

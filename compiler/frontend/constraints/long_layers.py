@@ -14,31 +14,37 @@ MOST = (1 << 15) + (1 << 7)
 
 
 @constrains(*LONG)
-def built(lanes: int, of_machine: int) -> bool:
+def long_built(lanes: int, of_machine: int) -> bool:
     """Of 16-bit activations: the machine has act16, and words of as many channels as the model is divided by."""
     return lanes == of_machine
 
 
 @constrains(*LONG)
-def one_group(node: Node) -> bool:
+def long_group(node: Node) -> bool:
     """Of 16-bit activations: it is dense, with one group."""
     return node.integer("group", 1) == 1
 
 
 @constrains(*LONG)
-def matrix(shape: tuple[int, ...]) -> bool:
+def long_matrix(shape: tuple[int, ...]) -> bool:
     """Of 16-bit activations: the input of a dense layer has two dimensions, that of a convolution three or four."""
     return len(shape) == 2
 
 
 @constrains(*LONG)
-def sums_fit(weights: Array, bias: Array) -> bool:
+def long_sums(weights: Array, bias: Array) -> bool:
     """Of 16-bit activations: no sum can leave 36 bits, that is, weights of an output amount to less than about 2^20."""
     amount = np.abs(weights.astype(np.int64)).reshape(len(weights), -1).sum(axis=1)
     return bool((amount * MOST + np.abs(bias) < 1 << LONG_SUM_BITS - 1).all())
 
 
 @constrains(*LONG)
-def bias_fits(bias: Array) -> bool:
+def long_bias(bias: Array) -> bool:
     """Of 16-bit activations: the bias, with what zero-points add to it, fits 32 bits."""
     return bool((np.abs(bias) < 1 << 31).all())
+
+
+@constrains("QuantizeLinear", "DequantizeLinear")
+def long_edges() -> bool:
+    """A map of 16 bits is made and read by layers of the machine: the CPU splits others into bytes, and joins them."""
+    return False

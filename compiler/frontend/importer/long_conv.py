@@ -26,7 +26,7 @@ def long_convolution(ctx: Context, node: Node) -> None:
         for role, name in list(zip(definitions.INPUTS[node.op_type], node.inputs, strict=True))[1:]
     }
     lanes = int(given["apart" if x16 else "y_apart"][3])
-    require(constraints.built, lanes, ctx.extras.long)
+    require(constraints.long_built, lanes, ctx.extras.long)
     letters = letters_for(4)
     assert letters is not None
     x, out = arranged(ctx, ctx.mapped(node.inputs[0]), letters), ctx.shape(node.output)
@@ -39,7 +39,7 @@ def long_convolution(ctx: Context, node: Node) -> None:
         pads = int(given["x_zero_point"]) - definitions.SIGN, 0
         offset = pads[0]
     bias = given["bias"].reshape(-1) - offset * sums
-    require(constraints.bias_fits, bias)
+    require(constraints.long_bias, bias)
     params = ctx.host_params(node.output)
     tensor = ctx.tensor(node.output, map_shape(letters, out), params)
     window = window_of(node, x.shape[2:], weights.shape[1:3], out[2:])
@@ -48,6 +48,12 @@ def long_convolution(ctx: Context, node: Node) -> None:
         requantisation(bias, given["scale"].reshape(-1)), _finish(given, params.unsigned), x16, y16, lanes, *pads,
     )  # fmt: skip
     ctx.values[node.output] = ctx.add(op, plain(letters, out), params)
+
+
+@rule(definitions.SPLIT, definitions.JOIN, domain=DOMAIN)
+def on_the_host(ctx: Context, node: Node) -> None:
+    """The machine has bytes alone."""
+    require(constraints.long_edges)
 
 
 def _finish(given: dict[str, Array], unsigned: bool) -> Finish:

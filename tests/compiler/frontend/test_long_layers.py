@@ -105,8 +105,8 @@ def test_a_machine_without_act16_leaves_them_to_the_cpu() -> None:
 @pytest.mark.parametrize(
     ("model", "constraint"),
     [
-        (convolutions((TWO_BYTES, TWO_BYTES), (1, 6, 5, 5), (6,), group=2), long_layers.one_group),
-        (convolutions((SKEWED, TWO_BYTES), least=2**31 - 1000, most=2**31 - 1, outputs=(8,)), long_layers.bias_fits),
+        (convolutions((TWO_BYTES, TWO_BYTES), (1, 6, 5, 5), (6,), group=2), long_layers.long_group),
+        (convolutions((SKEWED, TWO_BYTES), least=2**31 - 1000, most=2**31 - 1, outputs=(8,)), long_layers.long_bias),
     ],
     ids=["groups", "bias"],
 )
