@@ -105,7 +105,7 @@ class Instruction:
 
     def built(self, config: Any) -> Instruction:
         """This row on a machine: what needs a switch that is off is reserved there."""
-        if all(is_built(part, config) for part in (*self.fields.values(), *self.rules)):
+        if all(is_built(f, config) for f in self.fields.values()) and all(is_built(rule, config) for rule in self.rules):
             return self
         words = tuple(tuple(f if is_built(f, config) else reserved(f.bits) for f in word) for word in self.words)
         return replace(self, words=words, rules=tuple(rule for rule in self.rules if is_built(rule, config)))

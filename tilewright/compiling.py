@@ -49,6 +49,8 @@ def compile_model(
     accuracy: float | None = None,
     top1: float | None = None,
     weights: str = "8",
+    activations: str = "8",
+    only: Sequence[str] = (),
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -68,6 +70,7 @@ def compile_model(
     the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
     layers stay in float for; ``weights``: their bits, 8, 4 or auto (``compiler.quantise.bits``); ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
+    ``activations``: bits of what dense layers read and make, 8 or 16; ``only``: of these (names or patterns).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``nodes``: the most that the model may have, those of its functions counted.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
@@ -90,7 +93,7 @@ def compile_model(
     imported = imported_as(
         model, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration, scheme=scheme,
         method=method, keep_float=keep_float, quantise_rest=quantise_rest, follow=follow, accuracy=accuracy, top1=top1,
-        weights=weights, edges=edges, extras=Extras.of(machine),
+        weights=weights, activations=activations, only=only, edges=edges, extras=Extras.of(machine),
     )  # fmt: skip
     database = open_database(machine) if cache else None
     compiled = compile_graph(
@@ -107,13 +110,16 @@ def imported_as(
     nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
     calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
     keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
-    top1: float | None = None, weights: str = "8", edges: Edges = PLAIN, extras: Extras = NO_EXTRAS,
+    top1: float | None = None, weights: str = "8", activations: str = "8", only: Sequence[str] = (),
+    edges: Edges = PLAIN, extras: Extras = NO_EXTRAS,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work.
 
     ``extras``: of the machine.
     """
-    choices = Choices(scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1, weights)
+    choices = Choices(
+        scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1, weights, activations, tuple(only)
+    )
     choices.check()
     edges.check()
     return import_model(

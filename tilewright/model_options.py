@@ -96,6 +96,13 @@ OPTIONS: tuple[Decorator, ...] = (
         "--weights", default="8", show_default=True, metavar="8|4|auto|auto:30dB|auto:2MB",
         help="Bits of a float model's weights. auto: four in some layers; outputs lose 1 dB, keep 30 dB, or weights fit 2 MB.",
     ),
+    click.option(
+        "--activations", type=click.Choice(["8", "16"]), default="8", show_default=True,
+        help="Bits of what a float model's dense layers read and make; 16 run on machines with act16.",
+    ),
+    click.option(
+        "--only", multiple=True, metavar="NAME", help="With --activations 16: a layer, or pattern as 'head/*', that has them."
+    ),
     click.option("--quantise-rest", is_flag=True, help="Quantise what is float in a model that is quantised in part, too."),
     click.option(
         "--exact", "follow", flag_value="exact",
@@ -123,6 +130,10 @@ OPTIONS: tuple[Decorator, ...] = (
 )  # fmt: skip
 
 
+_AS_THEY_ARE = ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1", "weights", "activations", "only")
+"""Options that arguments of ``compile_model`` are named after."""
+
+
 def model_options() -> Decorator:
     """All of them; the command takes them as ``**how``, but for ``--seconds``, which needs nothing of it."""
 
@@ -141,7 +152,7 @@ def model_arguments(how: Mapping[str, Any], model: Path) -> dict[str, Any]:
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")
     return {
         "calibration": _calibration(how, model),
-        **{name: how[name] for name in ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1", "weights")},
+        **{name: how[name] for name in _AS_THEY_ARE},
         "batch": how["batch"],
         "shapes": dict(how["shapes"]),
         "nodes": how["nodes"],

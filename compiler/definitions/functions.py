@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import onnx
 
 from compiler.definitions import long_conv, rows
 from compiler.definitions.integer_graph import DOMAIN
 
-_MODULES = {name: module for module in (rows, long_conv) for name in module.INPUTS}
+_WRITERS: dict[str, Callable[[str, int], onnx.FunctionProto]] = {
+    **dict.fromkeys(rows.INPUTS, rows.definition), **dict.fromkeys(long_conv.INPUTS, long_conv.definition)
+}  # fmt: skip
 
 
 def definition(name: str, opset: int) -> onnx.FunctionProto:
     """The function for models of this operator set of ONNX."""
-    return _MODULES[name].definition(name, opset)
+    return _WRITERS[name](name, opset)
 
 
 def is_definition(function: onnx.FunctionProto) -> bool:
     """Whether a model brings just this function."""
-    known = function.domain == DOMAIN and function.name in _MODULES
+    known = function.domain == DOMAIN and function.name in _WRITERS
     return known and any(function == definition(function.name, item.version) for item in function.opset_import)

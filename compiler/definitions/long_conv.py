@@ -26,11 +26,13 @@ INPUTS = {
     JOIN: ("x", "apart", "together", "channels", "offset", "final"),
     "Conv16To16": (*_OF_LONG_INPUTS, *_OF_WEIGHTS, *_OF_LONG_OUTPUTS),
     "Conv16To8": (*_OF_LONG_INPUTS, *_OF_WEIGHTS),
-    "Conv8To16": ("x", "x_offset", "x_zero_point", *_OF_WEIGHTS, *_OF_LONG_OUTPUTS),
+    "Conv8To16": ("x", "x_shape", "x_offset", "x_zero_point", *_OF_WEIGHTS, *_OF_LONG_OUTPUTS),
 }
-"""``apart``: the shape with the lanes, and whether low or high, as dimensions of their own; ``together``: without. ``offset``:
-what makes the least number 0, ``x_offset`` of 8 bits. ``x_low`` and ``x_high``: the bytes of the inputs' zero-point, uint8 like
-``x_zero_point``; ``w``: weights plus 128. ``bias`` is int64 and ``scale`` float32, for each output channel."""
+"""``apart``: the shape with the lanes, and whether low or high, as dimensions of their own; ``together``: without.
+
+``offset``: what makes the least number 0, ``x_offset`` of 8 bits; ``x_shape``: of these, as a map. ``x_low``, ``x_high``: the
+bytes of the inputs' zero-point, uint8 as ``x_zero_point``; ``w``: weights plus 128. ``bias`` is int64 and ``scale`` float32,
+for each output channel."""
 
 BYTE, SIGN = 256, 128
 CHANNELS = "channels"
@@ -70,7 +72,7 @@ def _convolution(name: str, opset: int) -> onnx.FunctionProto:
         low, high = _parts(graph, "x", "apart", "together")
         total = graph("Add", graph("Mul", _sums(graph, high, "x_high"), BYTE), _sums(graph, low, "x_low"))
     else:
-        total = _sums(graph, graph("Add", graph.whole("x"), "x_offset"), "x_zero_point")
+        total = _sums(graph, graph("Add", graph.whole(graph("Reshape", "x", "x_shape")), "x_offset"), "x_zero_point")
     real = graph("Mul", graph("Cast", graph("Add", total, "bias"), to=TensorProto.FLOAT), "scale")
     least, most = (graph("Cast", graph.constant(value), to=TensorProto.FLOAT) for value in (-_MOST, _MOST))
     y = graph.bounded(graph.whole(graph("Clip", graph("Round", real), least, most)))

@@ -232,8 +232,8 @@ def _write(ctx: Context, writer: _Writer, layer: _Layer) -> None:
         apart, together = writer.shapes(shapes[0])
         given |= {"apart": _whole(apart), "together": _whole(together)}
         source = writer.map_of(x, shapes[0])
-    elif len(ctx.shape(x.name)) != 4:
-        source = _widened(writer, x, shapes[0], len(ctx.shape(x.name)))
+    else:
+        given["x_shape"] = _whole(shapes[0])
     _call(writer, layer, source, given, shapes[1], window)
 
 
@@ -262,16 +262,6 @@ def _call(
     joined = {"apart": _whole(apart), "together": _whole(together), "channels": _whole(shape[1:2]), "offset": _whole(y.offset)}
     joined |= {"final": _whole(writer.model.shape(y.name) or ())}
     writer.call(JOIN, f"{y.name}/join", made, joined, y.name, to=y.elem)
-
-
-def _widened(writer: _Writer, x: _Ends, shape: tuple[int, int, int, int], rank: int) -> str:
-    """A tensor of 8 bits and fewer dimensions as a map."""
-    made = f"{x.name}/map"
-    if made not in writer.types:
-        axes = writer.constant(made, "axes", _whole([2, 3] if rank == 2 else [2]))
-        writer.nodes.append(Node(f"{made}/widened", "Unsqueeze", (x.name, axes), (made,)))
-        writer.types[made] = TensorType(x.elem, shape)
-    return made
 
 
 def _weights(ctx: Context, node: Node, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> tuple[Weights, int, Window]:

@@ -36,6 +36,7 @@ from compiler.frontend.types import with_types
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
 from compiler.quantise.forms import HEAVY
+from compiler.quantise.long_activations import with_long_activations
 from compiler.quantise.opset import TARGET, modernised
 from compiler.quantise.quantise import DEFAULT, CalibrationData, Quantised, is_float, quantise
 from compiler.quantise.rest import with_rest_quantised
@@ -140,6 +141,8 @@ def _import(
         model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model), extras)
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
+        if choices.activations == "16":
+            quantised_model = with_long_activations(quantised_model, choices.only)
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
         model = typed(quantised_model, edges)
         # What was made of the float model has its types already.

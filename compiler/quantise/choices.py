@@ -15,6 +15,7 @@ from compiler.quantise.sensitive import Target
 from compiler.quantise.statistics import CalibrationError
 
 EXACT, USUAL, INEXACT = "exact", "usual", "inexact"
+ACTIVATIONS = ("8", "16")
 FOLLOW = (EXACT, USUAL, INEXACT)
 """Kept off the machine: all of it; what would differ in every run; nothing."""
 
@@ -28,6 +29,7 @@ class Choices:
     calibration inputs that are held back; layers stay in float for it. ``weights``: their bits (``compiler.quantise.bits``).
     ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
     what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
+    ``activations``: bits of what dense layers read and make, 8 or 16, and ``only`` of which of them.
     """
 
     scheme: str = "free"
@@ -38,6 +40,8 @@ class Choices:
     accuracy: float | None = None
     top1: float | None = None
     weights: str = "8"
+    activations: str = "8"
+    only: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Refuses names that nothing goes by, before any work is done."""
@@ -56,6 +60,11 @@ class Choices:
             raise CalibrationError(
                 f"bits of weights: {self.weights!r} needs calibration method {MEASURED}, found {self.method!r}; leave one out"
             )
+        if self.activations not in ACTIVATIONS:
+            raise CalibrationError(f"bits of activations: {self.activations!r} is unknown; choose 8 or 16")
+        if self.only and self.activations == "8":
+            what = f"layers {self.only[0]!r}: say which have activations of 16 bits, and these have 8"
+            raise CalibrationError(f"{what}; choose 16, or leave them out")
         if self.follow not in FOLLOW:
             raise CalibrationError(f"following kernels: {self.follow!r} is unknown; choose one of {', '.join(FOLLOW)}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +24,6 @@ class LongConv(Weighted):
     ``pad_low`` in their low bytes. ``finish`` is one of 16 bits with ``y16``.
     """
 
-    groups: ClassVar[int] = 1
-    weight_zp: ClassVar[int] = 0
-
     window: Window
     weights: Int8
     requantisation: Requantisation
@@ -36,6 +33,8 @@ class LongConv(Weighted):
     lanes: int
     pad_value: int = 0
     pad_low: int = 0
+    groups: int = 1
+    weight_zp: int = 0
 
     @property
     def reads_channels(self) -> Channels:
@@ -61,6 +60,7 @@ def split(y: np.ndarray[tuple[int, ...], np.dtype[np.int64]], lanes: int) -> Int
 
 def check_long_conv(checks: Checks, op: LongConv) -> None:
     checks.equal("16 bits of inputs or outputs", op.x16 or op.y16, True)
+    checks.equal("groups and weight_zp", (op.groups, op.weight_zp), (1, 0))
     outputs, *_, inputs = op.weights.shape
     for what, channels, long in (("inputs", inputs, op.x16), ("outputs", outputs, op.y16)):
         checks.equal(f"{what} beyond whole lanes", channels % op.lanes if long else 0, 0)

@@ -48,7 +48,7 @@ def beats_of(f: SimpleNamespace) -> int:
 
 def weight_words_of(f: SimpleNamespace) -> int:
     """Weight words of one chunk: low and high bytes meet the same ones."""
-    return beats_of(f) // (1 + f.x16)
+    return int(beats_of(f) // (1 + f.x16))
 
 
 class Plane(NamedTuple):

@@ -59,7 +59,7 @@ def _long(node: onnx.NodeProto, shapes: Shapes) -> int:
     """Whatever the bits, a number by a weight is one; channels that fill words are none."""
     inputs, outputs = next(tuple(each.ints) for each in node.attribute if each.name == long_conv.CHANNELS)
     batch, _, height, width = shapes[node.output[0]]
-    return batch * height * width * outputs * inputs * math.prod(shapes[_long_weights(node)][2:])
+    return batch * height * width * int(outputs) * int(inputs) * math.prod(shapes[_long_weights(node)][2:])
 
 
 def _long_weights(node: onnx.NodeProto) -> str:

@@ -181,12 +181,12 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     values: NDArray[Any]
     window = Window((1, 1))
     pixels: tuple[Dim, ...]
-    whole = _whole_map(ctx, x)
+    whole = whole_map(ctx, x)
     if whole is not None:
         n, h, w, c = ctx.map_shape(x)
-        matrix = matrix.reshape(outputs, *(a.size for a in whole)).transpose(0, *(1 + i for i in _memory_rank(x.layout)))
+        matrix = matrix.reshape(outputs, *(a.size for a in whole)).transpose(0, *(1 + i for i in memory_rank(x.layout)))
         if h * w * c <= LONGEST_PIXEL:
-            x = _as_one_pixel(ctx, x)
+            x = as_one_pixel(ctx, x)
             values = matrix.reshape(outputs, 1, 1, inputs)
         else:
             values, window = matrix.reshape(outputs, h, w, c), Window((h, w))
@@ -211,7 +211,7 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
 
 
-def _whole_map(ctx: Context, x: Mapped) -> Dim | None:
+def whole_map(ctx: Context, x: Mapped) -> Dim | None:
     """Atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
     n, h, w, c = ctx.map_shape(x)
     dims = x.layout.dims
@@ -220,13 +220,13 @@ def _whole_map(ctx: Context, x: Mapped) -> Dim | None:
     return dims[1] if all(a.axis in "HWC" for a in dims[1]) else None
 
 
-def _memory_rank(layout: Layout) -> list[int]:
+def memory_rank(layout: Layout) -> list[int]:
     """The atoms of the last dimension in the order of the map's bytes."""
     atoms = layout.dims[1]
     return sorted(range(len(atoms)), key=lambda i: (AXES.index(atoms[i].axis), -atoms[i].stride))
 
 
-def _as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
+def as_one_pixel(ctx: Context, x: Mapped) -> Mapped:
     n, h, w, c = ctx.map_shape(x)
     shape = (n, 1, 1, h * w * c)
     name = ctx.tensor(ctx.fresh(f"{x.tensor}/flat"), shape, ctx.stored(x))

@@ -14,7 +14,7 @@ from isa.config import preset
 
 LONG = replace(preset("nano"), name="nano16", act16=True)
 INT8, UINT8, INT16, UINT16 = TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16
-_NUMPY = {INT8: np.int8, UINT8: np.uint8, INT16: np.int16, UINT16: np.uint16}
+_NUMPY: dict[int, type] = {INT8: np.int8, UINT8: np.uint8, INT16: np.int16, UINT16: np.uint16}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from compiler.frontend.errors import ModelError
+from compiler.frontend.pipeline import import_model
 from compiler.xgraph.ops import Cpu
 from tests.compiler.frontend.long_models import LONG
 from tests.compiler.frontend.tflite_models import Lite
@@ -31,7 +32,7 @@ def layer(lite: Lite, name: str, shape: tuple[int, ...], unit: float, to: float,
 
 def sixteen_by_eight(bias: int = 100_000) -> bytes:
     """Two convolutions and a dense layer."""
-    lite, unit = Lite(), np.float32(1 / 32768)
+    lite, unit = Lite(), 1 / 32768
     x = lite.tensor("x", (1, 9, 7, 5), "int16", scale=unit)
     for number, channels in enumerate((6, 3)):
         inputs = 5 if number == 0 else 6
@@ -63,4 +64,4 @@ def test_layers_run_on_the_machine_and_differ_from_the_interpreter_by_a_step(tmp
 
 def test_a_bias_beyond_32_bits_is_refused() -> None:
     with pytest.raises(ModelError, match=r"bias conv0/b is \d+ at most, less than 2\^31 is expected; quantise the model again"):
-        compile_model(sixteen_by_eight(bias=1 << 36), LONG, cache=False)
+        import_model(sixteen_by_eight(bias=1 << 36))
