@@ -19,6 +19,8 @@ from isa.table import Field, Instruction
 from tests.hw.control.control_bench import changed, op
 from tests.hw.simulation import Simulator
 
+WHOLE = replace(preset("nano"), act16=True)
+"""A machine with all fields."""
 WITH_UNIT = [row for row in INSTRUCTIONS if row.unit is not None]
 
 
@@ -68,7 +70,7 @@ def test_random_fields_are_judged_as_by_the_codec(row: Instruction) -> None:
     for _ in range(300):
         names = rng.sample(sorted(row.fields), rng.randint(1, 3))
         ops.append(Op(row.name, {**legal, **{name: near_edges(rng, row.fields[name]) for name in names}}))
-    verdicts = check(row, ops, preset("nano"))
+    verdicts = check(row, ops, WHOLE)
     assert verdicts[0]
     assert not all(verdicts)
 
@@ -79,7 +81,7 @@ def test_each_count_of_zero_and_each_nameless_value_is_illegal(row: Instruction)
     for name, f in row.fields.items():
         if f.enum is not None:
             ops += [changed(row.name, {name: v}) for v in range(f.high + 1) if v not in {int(e) for e in f.enum}]
-    assert not any(check(row, ops, preset("nano")))
+    assert not any(check(row, ops, WHOLE))
 
 
 @pytest.mark.parametrize("row", [row for row in WITH_UNIT if "i_ring" in row.fields], ids=lambda row: row.name)
@@ -98,11 +100,11 @@ def test_the_ring_rule_at_its_edges(row: Instruction) -> None:
         ],
     }
     for legal, values in cases.items():
-        assert check(row, [changed(row.name, v) for v in values], preset("nano")) == [legal] * len(values)
+        assert check(row, [changed(row.name, v) for v in values], WHOLE) == [legal] * len(values)
 
 
 def test_rules_that_depend_on_the_configuration() -> None:
-    nano = preset("nano")
+    nano = WHOLE
     window = [op("LOAD", step=1, run=nano.window_bytes), op("LOAD", step=1, run=nano.window_bytes + 1)]
     assert check(BY_NAME["LOAD"], window, nano) == [True, False]
     aligned = [op("LOADP", offset=nano.axi_bytes * 3), op("LOADP", offset=nano.axi_bytes * 3 + 4)]
@@ -111,13 +113,13 @@ def test_rules_that_depend_on_the_configuration() -> None:
 
 
 def test_weights_of_channels_come_from_one_vector_at_a_time() -> None:
-    products = replace(preset("nano"), build_products=True)
+    products = replace(WHOLE, build_products=True)
     cases = [op("LOADW", run=run, step=run, turned=turned) for turned in (0, 1) for run in (4, 5)]
     assert check(BY_NAME["LOADW"], cases, products) == [True, False, True, True]
 
 
 def test_rows_need_their_unit_and_fit_their_buffer() -> None:
-    nano = preset("nano")
+    nano = WHOLE
     rows = replace(nano, build_rows=True, row_words=16)
     loads = [op("LOADP", buffer=buffer) for buffer in (Buffer.TABLE, Buffer.EXP, Buffer.NORM)]
     assert check(BY_NAME["LOADP"], loads, nano) == [True, False, False]

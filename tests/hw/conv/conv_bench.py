@@ -120,7 +120,7 @@ def run(
     fm = [pack_bytes(word) for word in memory.fm]
     rng = random.Random(len(program))
     outcome = Outcome()
-    names = list(BY_NAME["CONV"].fields)
+    names = list(BY_NAME["CONV"].built(c).fields)
     used = {f.get("table", 0) for f in program if f.get("act") == Activation.TABLE}
 
     async def tables(ctx: Any) -> None:
