@@ -44,9 +44,19 @@ HALF_CHUNKS = replace(
 )  # fmt: skip
 """LOADW writes two chunks from a word, and half a record at a time."""
 
+NANO_LONG = replace(preset("nano"), name="nano16", act16=True)
+WORDS_LONG = replace(NANO_LONG, name="words16", oc_p=9, px_p=2, conv_finish=9, fm_banks=8, fm_depth=256, narrow_pairs=0)
+"""A chunk fills four words with 16 bits."""
+PARTS_LONG = replace(
+    NANO_LONG, name="parts16", ic_p=6, px_p=2, conv_finish=4, pool_finish=2, misc_lanes=2, fm_banks=8, fm_depth=256,
+    dsp_packing=True, array_clock=2, narrow_pairs=0, shared_finish=False, dsp_adders=True,
+)  # fmt: skip
+"""A word is made of two chunks, at twice the clock."""
+LONG = [NANO_LONG, WORDS_LONG, PARTS_LONG]
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("config", [NANO_ROWS, PHASES_ROWS, NANO_PRODUCTS, HALF_CHUNKS], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [NANO_ROWS, PHASES_ROWS, NANO_PRODUCTS, HALF_CHUNKS, *LONG], ids=lambda config: config.name)
 def test_programs_of_optional_instructions(config: MachineConfig, tmp_path: Path) -> None:
     report = run_fuzz(config, 0, 60, directory=tmp_path)
     assert report.ok, report.failures
