@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from compiler.frontend.pipeline import import_model
@@ -18,12 +21,12 @@ INPUTS, OUTPUTS, BLOCK = 64, 12, 32
 def test_a_product_by_blocks_runs_on_the_cpu_and_the_layer_behind_it_on_the_machine() -> None:
     rng = np.random.default_rng(0)
     blocks = INPUTS // BLOCK
-    held = {
+    held: dict[str, NDArray[Any]] = {
         "packed": rng.integers(0, 256, (OUTPUTS, blocks, BLOCK // 2)).astype(np.uint8),
         "scales": rng.uniform(0.01, 0.05, OUTPUTS * blocks).astype(np.float32),
         "w": rng.normal(0, 0.3, (OUTPUTS, 5)).astype(np.float32),
     }
-    sizes = {"K": INPUTS, "N": OUTPUTS, "bits": 4, "block_size": BLOCK}
+    sizes: dict[str, Any] = {"K": INPUTS, "N": OUTPUTS, "bits": 4, "block_size": BLOCK}
     nodes = [
         helper.make_node("MatMulNBits", ["x", "packed", "scales"], ["a"], name="blocks", domain="com.microsoft", **sizes),
         helper.make_node("MatMul", ["a", "w"], ["y"], name="dense"),
