@@ -12,6 +12,7 @@ from compiler.driver import Compiled, Stages, check_choices, compile_graph
 from compiler.frontend.edges import Edges
 from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.idle import warn_of_empty
+from compiler.frontend.int4_weights import with_int4_weights
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import PLAIN, ImportedModel, import_model
 from compiler.memory.least_order import ordering_of
@@ -151,7 +152,7 @@ def float_and_quantised(compiled: Compiled) -> tuple[Model, Model]:
 
 def quantised_onnx(compiled: Compiled) -> onnx.ModelProto:
     """What the program computes, as a model that onnxruntime runs; compiled again, it gives the same program."""
-    return compiled.imported.oracle
+    return with_int4_weights(compiled.imported.oracle)
 
 
 def read_groups(path: Path) -> list[list[str]]:

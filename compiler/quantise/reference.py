@@ -18,7 +18,7 @@ from compiler.quantise.statistics import Feeds
 Float64 = NDArray[np.float64]
 MOST_KEPT = 16
 """Batches."""
-MANY = 1024
+MANY = 128
 """Values that count."""
 MOST_DECIBELS = 60.0
 """What is better than that counts as this."""

@@ -88,9 +88,9 @@ def refined(
     found = {trial.scored(Choice(0.0, bool(trial.draft.factors), FIRST)): trial for trial in trials}
     least = max(choice.score for choice in found) - HOPELESS
     found |= {choice: trial for first, trial in [*found.items()] if first.score >= least for choice in trial.others()}
+    found |= {trial.scored(replace(choice, corrected=True), seen): trial for choice, trial in [*found.items()]}
     best = max(found, key=lambda choice: choice.score)
-    trial, part = found[best], found[best].draft
-    best = max(best, trial.scored(replace(best, corrected=True), seen), key=lambda choice: choice.score)
+    part = found[best].draft
     reference = Reference.of(part.model, held)
     narrow = _narrow(part, reference, best, seen, bits, told) if bits else {}
     part = replace(part, narrow=as_weights(narrow))

@@ -190,10 +190,11 @@ def test_products_of_two_activations_count() -> None:
     x = (2, 3, 4, 8)
     nodes = {
         "matmul": (helper.make_node("MatMul", ["a", "bt"], ["y"], "n"), 2 * 3 * 4 * 5 * 8),
+        "blocks of four bits": (helper.make_node("MatMulNBits", ["a", "packed"], ["y"], "n", K=8, N=5), 2 * 3 * 4 * 5 * 8),
         "einsum": (helper.make_node("Einsum", ["a", "b"], ["y"], "n", equation="bhqd,bhkd->bhqk"), 2 * 3 * 4 * 5 * 8),
         "attention": (helper.make_node("Attention", ["a", "b", "b"], ["y"], "n"), 2 * 3 * 4 * 5 * 16),
     }
-    shapes: Shapes = {"a": x, "b": (2, 3, 5, 8), "bt": (2, 3, 8, 5), "y": (2, 3, 4, 5)}
+    shapes: Shapes = {"a": x, "b": (2, 3, 5, 8), "bt": (2, 3, 8, 5), "packed": (5, 1, 4), "y": (2, 3, 4, 5)}
     assert all(macs_of(node, shapes) == macs for node, macs in nodes.values())
     joined = helper.make_node("Attention", ["a", "b", "b"], ["y"], "n", q_num_heads=3, kv_num_heads=3)
     assert macs_of(joined, {"a": (2, 4, 24), "b": (2, 5, 24)}) == 2 * 3 * 4 * 5 * 16

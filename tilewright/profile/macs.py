@@ -14,6 +14,7 @@ from tilewright.profile.shapes import Shapes
 WEIGHTS = {
     "Conv": 1, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1, "QLinearConv": 3, "QLinearMatMul": 3, "QGemm": 3,
     "ConvInteger": 1, "MatMulInteger": 1, "FusedMatMul": 1, "FusedConv": 1, "FusedGemm": 1,
+    "MatMulNBits": 1,
 }  # fmt: skip
 """Operators that multiply and accumulate, and which input is their second operand: weights, or another activation."""
 RECURRENT = ("LSTM", "GRU", "RNN")

@@ -91,6 +91,16 @@ def test_activations_of_four_bits_stay_on_the_cpu() -> None:
     check_exact(found)
 
 
+def test_a_product_with_blocks_of_four_bits_stays_on_the_cpu() -> None:
+    packed, scales = RNG.integers(0, 256, (8, 2, 16)).astype(np.uint8), np.full(16, 0.02, np.float32)
+    product = node("MatMulNBits", "x b s", "y", domain="com.microsoft", K=64, N=8, bits=4, block_size=32)
+    source = model([product], (3, 64), {"b": packed, "s": scales})
+    source.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None))
+    found = import_model(source, calibration={"x": RNG.standard_normal((4, 3, 64)).astype(np.float32)})
+    assert "MatMulNBits" in host_operators(found)
+    check_exact(found)
+
+
 def activations() -> onnx.ModelProto:
     table: dict[str, Any] = {"xs": np.float32(0.5), "xz": np.zeros((), ml_dtypes.int4)}
     made = model([
