@@ -1,4 +1,4 @@
-"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: each head works on its part of the channels, after the head before."""
+"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: a head works on its part of the channels, after the last one."""
 
 from __future__ import annotations
 
