@@ -12,8 +12,10 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Atom, Dim, Layout, axis, merged
+from compiler.frontend.importer.moves import joined, sliced
+from compiler.frontend.importer.pieces import one_batch
 from compiler.frontend.importer.values import Mapped
-from compiler.frontend.importer.views import arranged, joined, sliced
+from compiler.frontend.importer.views import arranged
 
 CHANNELS = 3
 
@@ -64,11 +66,22 @@ class Matrices:
 
 def matrices(ctx: Context, value: Mapped, turned: bool | None = None) -> Matrices:
     """``turned``: False where rows must be pixels; else either dimension may be."""
+    value = _flat(ctx, value)
+    return next(_ways(value, turned), None) or next(_ways(arranged(ctx, value, "HWC"), turned))
+
+
+def in_pixels(ctx: Context, value: Mapped, *, turned: bool) -> bool:
+    """Whether rows are pixels as the tensor lies; ``turned``: columns."""
+    return next(_ways(_flat(ctx, value), turned), None) is not None
+
+
+def _flat(ctx: Context, value: Mapped) -> Mapped:
+    """Matrices one after another, in one image."""
     require(general.at_most_four_dimensions, value.shape)
+    value = one_batch(ctx, value)
     flat = value.layout.reshaped((prod(value.shape[:-2]), *value.shape[-2:]))
     assert flat is not None
-    value = replace(value, layout=flat)
-    return next(_ways(value, turned), None) or next(_ways(arranged(ctx, value, "HWC"), turned))
+    return replace(value, layout=flat)
 
 
 def _ways(value: Mapped, turned: bool | None) -> Iterator[Matrices]:

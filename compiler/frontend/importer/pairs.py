@@ -50,10 +50,13 @@ def _alike(ctx: Context, a: Mapped, b: Mapped, rank: int) -> tuple[str, Mapped, 
     second, last = letters_for(rank), last_letters_for(rank)
     assert second is not None
     assert last is not None
-    try:
-        return second, _of_rank(ctx, a, rank, second), _of_rank(ctx, b, rank, second)
-    except Unsupported:
-        return last, _of_rank(ctx, a, rank, last), _of_rank(ctx, b, rank, last)
+    for letters, cheap in ((second, True), (last, True), (last, False)):
+        try:
+            return letters, _of_rank(ctx, a, rank, letters, cheap), _of_rank(ctx, b, rank, letters, cheap)
+        except Unsupported:
+            if not cheap:
+                raise
+    raise AssertionError
 
 
 def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -64,10 +67,10 @@ def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return len(other) > len(shape) and math.prod(shape) == 1
 
 
-def _of_rank(ctx: Context, value: Mapped, rank: int, letters: str) -> Mapped:
+def _of_rank(ctx: Context, value: Mapped, rank: int, letters: str, cheap: bool) -> Mapped:
     layout = value.layout.reshaped((1,) * (rank - len(value.shape)) + value.shape)
     assert layout is not None
-    return arranged(ctx, replace(value, layout=layout), letters)
+    return arranged(ctx, replace(value, layout=layout), letters, cheap=cheap)
 
 
 def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> Mapped:

@@ -12,7 +12,7 @@ from compiler.frontend.constraints import products as constraints
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Layout, axis
-from compiler.frontend.importer.matrices import Matrices, matrices, placed_like, stacked
+from compiler.frontend.importer.matrices import Matrices, in_pixels, matrices, placed_like, stacked
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.model import Node
 from compiler.xgraph.ops import Finish, Requantisation
@@ -23,10 +23,37 @@ HEADS = "/head"
 
 
 def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
-    """The sums. Where pixels of the second operand are inputs, results lie as its matrices do; else they lie in rows: a softmax
-    over what is turned then finds a row in all channels of a pixel."""
+    """The sums: of the first operand's rows, if these are pixels, or of the second one's columns, if only these are.
+
+    Where pixels of the second operand are inputs, results lie as its matrices do; else they lie in rows: a softmax over what is
+    turned then finds a row in all channels of a pixel.
+    """
     require(constraints.products_built, ctx.extras.products)
     require(constraints.two_matrices, len(a.shape), len(b.shape))
+    if in_pixels(ctx, b, turned=True) and not in_pixels(ctx, a, turned=False):
+        return _of_columns(_sums(ctx, node, _transposed(b), _transposed(a)), len(ctx.shape(node.output)))
+    return _sums(ctx, node, a, b)
+
+
+def _transposed(value: Mapped) -> Mapped:
+    return replace(value, layout=_swapped(value.layout))
+
+
+def _swapped(layout: Layout) -> Layout:
+    rank = len(layout.dims)
+    return layout.transposed([*range(rank - 2), rank - 1, rank - 2])
+
+
+def _of_columns(value: Linear, rank: int) -> Linear:
+    """What gives the result with rows and columns in each other's place, as the result itself."""
+
+    def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
+        return _transposed(value.build(name, q, finish, params))
+
+    return replace(value, build=build, channel_dim=rank - 2)
+
+
+def _sums(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
     first, second = matrices(ctx, a, turned=False), matrices(ctx, b)
     outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     of_first, of_second = (_numbers(value.shape[:-2], outer) for value in (a, b))
@@ -45,12 +72,12 @@ def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
             op = Product(label, inputs, (tensor,), second.turned, *fixed, finish, *zeros)
             parts.append(ctx.add(op, Layout((first.in_one, axis("C", columns))), params, origin=node.name))
         together = _together(ctx, first, second, parts, of_second)
-        whole = together.layout.reshaped(ctx.shape(node.output))
+        whole = together.layout.reshaped((*outer, a.shape[-2], columns))
         assert whole is not None
         return replace(together, layout=whole)
 
     unit = np.float32(a.params.scale) * np.float32(b.params.scale)
-    rank = len(ctx.shape(node.output))
+    rank = len(outer) + 2
     return Linear(
         build, np.asarray(unit, np.float32).reshape(1), columns, np.zeros(columns, np.int64), channel_dim=rank - 1, rank=rank
     )
