@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from compiler.frontend.importer.context import Context
-from compiler.frontend.importer.layout import AXES, Atom, Dim, Layout, axis, map_shape, merged, plain
+from compiler.frontend.importer.layout import AXES, Atom, Dim, Layout, Shape4, axis, map_shape, merged, plain
 from compiler.frontend.importer.moves import joined, reshaped, sliced
 from compiler.frontend.importer.values import Mapped
 from compiler.xgraph.ops import Constant, Finish
@@ -45,28 +45,44 @@ class _Cut:
 def in_pieces(ctx: Context, value: Mapped, letters: str) -> Mapped | None:
     """The tensor in a map whose axes are the ONNX dimensions that the letters name; None: it takes too many pieces."""
     goal, target = plain(letters, value.shape), map_shape(letters, value.shape)
-    value = one_batch(ctx, value)
-    _, h, w, c = ctx.map_shape(value)
-    named = dict(zip(letters, value.layout.dims, strict=True))
-    dims = {"H": merged((*named.get("N", ()), *named.get("H", ()))), "W": named.get("W", ()), "C": named.get("C", ())}
-    cuts = _cuts(dims, {"H": h, "W": w, "C": c}, MOST_PIECES)
+    dims, sides = _asked(ctx.map_shape(value), value.layout, letters)
+    cuts = _cuts(dims, sides, MOST_PIECES)
     if cuts is None:
         return None
-    made = _made(ctx, value, dims, cuts[1])
+    made = _made(ctx, one_batch(ctx, value), dims, cuts[1])
     if ctx.map_shape(made) == target:
         return replace(made, layout=goal)
     return reshaped(ctx, made, target, goal)
 
 
+def pieces_for(ctx: Context, value: Mapped, letters: str) -> int:
+    """What it takes, more than ``MOST_PIECES`` where it cannot be done."""
+    cuts = _cuts(*_asked(ctx.map_shape(value), value.layout, letters), MOST_PIECES)
+    return MOST_PIECES + 1 if cuts is None else cuts[0]
+
+
+def _asked(shape: Shape4, layout: Layout, letters: str) -> tuple[dict[str, Dim], dict[str, int]]:
+    """What each axis of the result runs over, and the sides of what there is, images of a batch being rows of one."""
+    n, h, w, c = shape
+    named = dict(zip(letters, in_one(layout, h).dims, strict=True))
+    rows = merged((*named.get("N", ()), *named.get("H", ())))
+    return {"H": rows, "W": named.get("W", ()), "C": named.get("C", ())}, {"H": n * h, "W": w, "C": c}
+
+
+def in_one(layout: Layout, height: int) -> Layout:
+    """Of the images of a batch, of so many rows each, as rows of one."""
+    return Layout(
+        tuple(
+            merged(Atom("H", atom.stride * height, atom.size) if atom.axis == "N" else atom for atom in dim)
+            for dim in layout.dims
+        )
+    )
+
+
 def one_batch(ctx: Context, value: Mapped) -> Mapped:
     """Images of a batch as rows of one."""
     n, h, w, c = ctx.map_shape(value)
-    if n == 1:
-        return value
-    dims = [
-        merged(Atom("H", atom.stride * h, atom.size) if atom.axis == "N" else atom for atom in dim) for dim in value.layout.dims
-    ]
-    return reshaped(ctx, value, (1, n * h, w, c), Layout(tuple(dims)))
+    return value if n == 1 else reshaped(ctx, value, (1, n * h, w, c), in_one(value.layout, h))
 
 
 def _cuts(dims: dict[str, Dim], sides: dict[str, int], most: int) -> tuple[int, tuple[_Cut, ...]] | None:

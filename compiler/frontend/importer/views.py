@@ -25,7 +25,7 @@ from compiler.frontend.importer.layout import (
     plain,
 )
 from compiler.frontend.importer.moves import joined, reshaped, sliced
-from compiler.frontend.importer.pieces import in_pieces
+from compiler.frontend.importer.pieces import in_pieces, pieces_for
 from compiler.frontend.importer.values import Mapped
 from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
 
@@ -75,7 +75,8 @@ def anyhow(ctx: Context, value: Mapped) -> tuple[str, Mapped]:
             return letters, arranged(ctx, value, letters, cheap=True)
         except Unsupported:
             continue
-    return last, arranged(ctx, value, last)
+    letters = min(last, second, key=lambda each: pieces_for(ctx, value, each))
+    return letters, arranged(ctx, value, letters)
 
 
 def _only(dim: Dim, letter: str) -> bool:
