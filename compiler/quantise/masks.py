@@ -1,7 +1,7 @@
 """Masks of attention: what is added to scores so that a softmax leaves some out, from constants or from outside.
 
-Values far below all scores, or infinitely far, are for eight bits a bound. Sums are held from a little below the scores on. What
-is masked comes to the least value there is, of which a softmax makes nothing, or equal shares where a whole row is masked.
+Values far below all scores, or infinitely far, are a bound in eight bits. Sums are held from a little below the scores on: what
+is masked comes to the least value there is, of which a softmax makes nothing, or equal shares where all of a row is masked.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Atom, Dim, Layout, axis, merged
-from compiler.frontend.importer.moves import joined, sliced
+from compiler.frontend.importer.moves import joined, reshaped, sliced
 from compiler.frontend.importer.pieces import one_batch
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.importer.views import arranged
@@ -92,6 +92,27 @@ def _ways(value: Mapped, turned: bool | None) -> Iterator[Matrices]:
         apart = [atom.axis for atom in pixels] in ([], ["W"], ["H"], ["H", "W"])
         if channels == axis("C", size) and apart and all(atom.axis != "N" for atom in heads):
             yield Matrices(value, heads, pixels, size, way)
+
+
+def in_rows(ctx: Context, value: Matrices) -> Matrices:
+    """The same matrices with the pixels of each at equal distances, as LOADW reads them: windows of a map are copied, once for
+    all heads, and each becomes a row."""
+    (rows, columns), (*_, width, channels) = value.sides, ctx.map_shape(value.value)
+    step = {atom.axis: atom.stride for atom in value.pixels}
+    apart = tuple(atom for atom in value.heads if atom.axis != "C")
+    even = rows == 1 or columns == 1 or (columns * step["W"] == width and step["H"] == 1)
+    if even or len(apart) == len(value.heads):
+        return value
+    windows = Matrices(value.value, apart, value.pixels, channels, turned=False)
+    count, pixels = prod(atom.size for atom in apart), rows * columns
+    layout = Layout((axis("W", pixels), axis("C", channels)))
+    parts = [reshaped(ctx, windows.part(ctx, number), (1, 1, pixels, channels), layout) for number in range(count)]
+    whole = parts[0] if count == 1 else joined(ctx, parts, (1, count, pixels, channels), layout, axis=1)
+    heads, left = [], count
+    for atom in value.heads:
+        left //= atom.size if atom in apart else 1
+        heads.append(Atom("H", left, atom.size) if atom in apart else atom)
+    return Matrices(whole, tuple(heads), axis("W", pixels), value.channels, value.turned)
 
 
 def stacked(ctx: Context, like: Matrices, parts: Sequence[Mapped], in_channels: bool) -> Mapped:

@@ -12,7 +12,7 @@ from compiler.frontend.constraints import products as constraints
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Layout, axis
-from compiler.frontend.importer.matrices import Matrices, in_pixels, matrices, placed_like, stacked
+from compiler.frontend.importer.matrices import Matrices, in_pixels, in_rows, matrices, placed_like, stacked
 from compiler.frontend.importer.values import Linear, Mapped, Params
 from compiler.frontend.model import Node
 from compiler.xgraph.ops import Finish, Requantisation
@@ -58,13 +58,14 @@ def _sums(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
     outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     of_first, of_second = (_numbers(value.shape[:-2], outer) for value in (a, b))
     columns = b.shape[-1]
+    read = in_rows(ctx, second)
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         require(constraints.no_bias, bool(q.bias.any()))
         fixed = int(q.mantissa[0]), int(q.shift[0])
         parts = []
         for number, (one, other) in enumerate(zip(of_first, of_second, strict=True)):
-            x, w = first.part(ctx, one), second.part(ctx, other)
+            x, w = first.part(ctx, one), read.part(ctx, other)
             piece = f"{HEADS}{number}" if len(of_first) > 1 else ""
             label, result = node.name + piece, name + piece
             tensor = ctx.tensor(result, (*ctx.map_shape(x)[:3], columns), params)
