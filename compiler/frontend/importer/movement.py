@@ -161,13 +161,14 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
 
 
 def _cut_features(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped | None:
-    """Neighbouring features of tokens: pixels stay where they are, whatever dimensions they form."""
+    """Neighbouring features of tokens, or of each head: pixels stay where they are, whatever dimensions they form. Between the
+    features of two heads lies what has been cut off."""
     (n, h, w, c), (first, step, count) = ctx.map_shape(x), cuts[-1]
     others = all(cut == (0, 1, size) for cut, size in zip(cuts[:-1], x.shape[:-1], strict=True))
-    if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", c):
+    if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", x.shape[-1]):
         return None
     layout = Layout((*x.layout.dims[:-1], whole_axis("C", count)))
-    return sliced(ctx, x, (0, 0, first), (1, 1), (n, h, w, count), layout)
+    return sliced(ctx, x, (0, 0, first), (1, 1), (n, h, w, c - x.shape[-1] + count), layout)
 
 
 def _letter(x: Mapped, index: int) -> str | None:

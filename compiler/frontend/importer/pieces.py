@@ -126,22 +126,29 @@ def _possible(dims: dict[str, Dim], sides: dict[str, int]) -> list[_Cut]:
     for along, dim in dims.items():
         ends = [(dim[0], False), (dim[-1], True)] if len(dim) > 1 else [(atom, False) for atom in dim]
         for atom, inner in ends:
-            whole = atom.stride * atom.size == sides[atom.axis] and atom.size < sides[atom.axis]
+            whole = atom.stride > 1 and atom.stride == max(each.stride for each in _on(dims, atom.axis))
             strided = atom.stride == 1 and atom.axis != "C"
             if (whole or strided) and not (inner and along == "C"):
                 found.append(_Cut(atom, along, inner))
     return found
 
 
+def _on(dims: dict[str, Dim], letter: str) -> list[Atom]:
+    """What runs over an axis of the map; between its stretches there may be what no dimension has."""
+    return [atom for dim in dims.values() for atom in dim if atom.axis == letter]
+
+
 def _without(dims: dict[str, Dim], sides: dict[str, int], cut: _Cut) -> tuple[dict[str, Dim], dict[str, int]]:
     """What is left to be arranged of one index."""
     atom, shrunk = cut.atom, cut.atom.size if cut.strided else 1
+    side = 1 + sum((each.size - 1) * each.stride for each in _on(dims, atom.axis) if each != atom)
 
     def rest(dim: Dim) -> Dim:
         kept = (each for each in dim if each != atom)
         return merged(replace(each, stride=each.stride // shrunk) if each.axis == atom.axis else each for each in kept)
 
-    return {letter: rest(dim) for letter, dim in dims.items()}, {**sides, atom.axis: sides[atom.axis] // atom.size}
+    left = sides[atom.axis] // shrunk if cut.strided else side
+    return {letter: rest(dim) for letter, dim in dims.items()}, {**sides, atom.axis: left}
 
 
 def _made(ctx: Context, value: Mapped, dims: dict[str, Dim], cuts: tuple[_Cut, ...]) -> Mapped:
