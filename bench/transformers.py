@@ -1,6 +1,7 @@
-"""Transformers and hybrids on machines with ROW and LOADW: ``python -m bench.transformers [NETWORK ...] [--config base] [--rtl]``.
+"""Transformers and hybrids on machines with ROW and LOADW: ``python -m bench.transformers [NETWORK ...] [--rtl]``.
 
-Weights are random. ``on the machine``: the share of MACs, products of two activations among them. The functional simulator's outputs are compared with onnxruntime's, cycles are the cycle model's; with
+Weights are random. The share of MACs *on the machine* counts products of two activations, too. The functional simulator's
+outputs are compared with onnxruntime's, cycles are the cycle model's, a compilation's seconds are the processor's; with
 ``--rtl`` the Verilog runs, too, and its whole memory is compared with the functional simulator's. Rows go into
 docs/results/cycles.md.
 """
