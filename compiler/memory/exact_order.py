@@ -18,7 +18,7 @@ from compiler.memory.valley import lowest_between
 from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 
 MOVES = 8
-"""So many tasks that could run next are the work of a state; a state with more counts as several."""
+"""Tasks that could run next, and tasks behind them, that are the work of a state; a state with more counts as several."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ class _Search:
                     steps = [(rise, then, task)]
                     break
                 steps.append((rise, then, task))
-            self._left -= 1 + len(steps) // MOVES
+            looked_at = len(steps) + sum(after[task].bit_count() for _, _, task in steps)
+            self._left -= 1 + looked_at // MOVES
             if self._left < 0:
                 return None
             for rise, then, task in steps:

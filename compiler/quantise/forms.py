@@ -13,7 +13,7 @@ from compiler.frontend.constraints.rows import NORMALISATIONS
 from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
-from compiler.quantise.masks import masked
+from compiler.quantise.masks import makers_of_masks, masked
 from compiler.quantise.rescaled import ends, factor_of, moved
 
 
@@ -104,8 +104,9 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset(), extras: Extras = 
     }  # fmt: skip
     origin: dict[str, str] = {}
     sums = {each.node.name for each in masked(model)} if extras.products else set[str]()
+    of_masks = makers_of_masks(model) if sums else set[str]()
     for node in model.nodes:
-        left = node.name in kept or (node.op_type in OF_ROWS and not extras.rows)
+        left = node.name in kept or node.name in of_masks or (node.op_type in OF_ROWS and not extras.rows)
         form = None if left else _form(model, node, reached, origin, extras, sums)
         if form is None:
             continue

@@ -60,6 +60,24 @@ def masked(model: Model) -> Iterator[Masked]:
                 break
 
 
+def makers_of_masks(model: Model) -> set[str]:
+    """Names of the nodes that do nothing but make masks from outside: they stay in float, whose range eight bits have not."""
+    makers, readers = model.producers(), model.consumers()
+    waiting = [each.mask for each in masked(model)]
+    found = {each.node.name for each in masked(model)}
+    made: set[str] = set()
+    while waiting:
+        maker = makers.get(waiting.pop())
+        if maker is None or maker.name in found:
+            continue
+        alone = all(user.name in found for name in maker.outputs for user in readers.get(name, ()))
+        if alone and not {*maker.outputs} & {*model.outputs}:
+            found.add(maker.name)
+            made.add(maker.name)
+            waiting += maker.reads()
+    return made
+
+
 def with_bounded_masks(model: Model) -> Model:
     """Masks hold no value below ``FAR``; those from outside that not all rows share are as large as the scores."""
     found = {each.node.name: each for each in masked(model)}

@@ -14,7 +14,7 @@ KEYS, WINDOW, KERNEL = 16, 7, 5
 
 def cascaded(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, widths: tuple[int, ...] = WIDTHS,
-    depths: tuple[int, ...] = DEPTHS,
+    depths: tuple[int, ...] = DEPTHS, window: int = WINDOW,
 ) -> ModelProto:  # fmt: skip
     """Four convolutions, then stages of a depthwise convolution, two layers and attention, each with a residual."""
     net = GatedNetwork("efficientvit_m0", seed)
@@ -27,7 +27,7 @@ def cascaded(
             x = _merged(net, x, width) if stage else x
             for block in range(depth):
                 with net.scope(f"block{block}"):
-                    x = _mixed(net, net.add(x, _windowed(net, _mixed(net, x))))
+                    x = _mixed(net, net.add(x, _windowed(net, _mixed(net, x), window)))
     return net.model(logits=net.dense(net.global_average(x), classes))
 
 
@@ -43,16 +43,16 @@ def _merged(net: GatedNetwork, x: Value, channels: int) -> Value:
     return _mixed(net, net.conv(y, channels))
 
 
-def _windowed(net: GatedNetwork, x: Value) -> Value:
+def _windowed(net: GatedNetwork, x: Value, window: int) -> Value:
     """Attention in windows that are a batch of maps, where the map is greater than one."""
     n, c, h, w = x.shape
-    if h <= WINDOW:
+    if h <= window:
         return _attention(net, x)
-    rows, columns = h // WINDOW, w // WINDOW
-    cut = net.reshaped(net.transposed_to(x, 0, 2, 3, 1), n, rows, WINDOW, columns, WINDOW, c)
-    windows = net.reshaped(net.transposed_to(cut, 0, 1, 3, 2, 4, 5), n * rows * columns, WINDOW, WINDOW, c)
+    rows, columns = h // window, w // window
+    cut = net.reshaped(net.transposed_to(x, 0, 2, 3, 1), n, rows, window, columns, window, c)
+    windows = net.reshaped(net.transposed_to(cut, 0, 1, 3, 2, 4, 5), n * rows * columns, window, window, c)
     y = net.transposed_to(_attention(net, net.transposed_to(windows, 0, 3, 1, 2)), 0, 2, 3, 1)
-    back = net.transposed_to(net.reshaped(y, n, rows, columns, WINDOW, WINDOW, c), 0, 1, 3, 2, 4, 5)
+    back = net.transposed_to(net.reshaped(y, n, rows, columns, window, window, c), 0, 1, 3, 2, 4, 5)
     return net.transposed_to(net.reshaped(back, n, h, w, c), 0, 3, 1, 2)
 
 
