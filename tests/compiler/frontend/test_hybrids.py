@@ -49,7 +49,10 @@ def compiled(net: onnx.ModelProto) -> Compiled:
         return compile_model(net, BOTH, cache=False, effort="quick")
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+SLOW = ("cascaded", "conformer", "mobilebert", "mobilevit", "swin")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in NETWORKS])
 def test_all_products_are_on_the_machine_in_one_segment(name: str) -> None:
     net = NETWORKS[name]()
     made = compiled(net)
