@@ -24,6 +24,7 @@ from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.in_the_way import IN_THE_WAY, in_the_way, products
 from compiler.frontend.invalid import invalid_models_told
+from compiler.frontend.leading import with_leading_ones_left_out
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.long_kernels import with_long_kernels_in_rows
 from compiler.frontend.model import Model, to_proto
@@ -135,7 +136,7 @@ def _import(
     model = model if calibration is None else as_float(model)
     if is_float(model):
         model = _recent(prepared(model, edges, float_inputs(model)))
-        model = with_long_kernels_in_rows(with_parts_sliced_first(model))
+        model = with_long_kernels_in_rows(with_leading_ones_left_out(with_parts_sliced_first(model)))
         model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model), extras)
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics

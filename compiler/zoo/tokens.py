@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from compiler.zoo import moments
@@ -127,8 +128,13 @@ class TokenNetwork(Network):
         count = math.prod(x.shape[i] for i in axes)
         return self._node("ReduceMean", [x], shape, x.moments.average(count), axes=list(axes), keepdims=keepdims)
 
-    def attention(self, x: Value, heads: int, width: int, bias: bool = False) -> Value:
-        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads."""
+    def attention(
+        self, x: Value, heads: int, width: int, bias: bool = False, mask: NDArray[np.float32] | None = None
+    ) -> Value:
+        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads.
+
+        ``mask``: windows x tokens x tokens, added to the scores of all heads in a window.
+        """
         n, tokens, _ = x.shape
         size = width // heads
         split = self.transposed_to(self.reshaped(self.linear(x, 3 * width), n, tokens, 3, heads, size), 2, 0, 3, 1, 4)
@@ -136,6 +142,11 @@ class TokenNetwork(Network):
         product = self.product(self.scaled(q, size**-0.5), self.transposed_to(k, 0, 1, 3, 2))
         if bias:
             product = self.embedded(product)
+        if mask is not None:
+            windows = len(mask)
+            apart = self.reshaped(product, n // windows, windows, heads, tokens, tokens)
+            added = self._constant("mask", mask.reshape(1, windows, 1, tokens, tokens))
+            product = self.reshaped(self._node("Add", [apart], apart.shape, apart.moments, [added]), *product.shape)
         mixed = self.transposed_to(self.product(self.softmax(product), v), 0, 2, 1, 3)
         return self.linear(self.reshaped(Value(mixed.name, mixed.shape, Moments(0.0, 3 / tokens)), n, tokens, width), width)
 

@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Shape, Shape, Shape, Shape, str]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_elements_are_where_the_letters_say(name: str) -> None:
     shape, split, order, joined, letters = CASES[name]
-    ctx, graph, made = in_order(shape, split, order, joined, letters)
+    _, graph, made = in_order(shape, split, order, joined, letters)
     assert made is not None
     assert made.layout == plain(letters, joined)
     verify(graph)
