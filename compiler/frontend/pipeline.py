@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from compiler.frontend.partition import partitioned, port, segments
 from compiler.frontend.reader import Source, load, read
 from compiler.frontend.transposes import with_fewer_transposes
 from compiler.frontend.types import with_types
+from compiler.passes.part_rows import whole_of
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
 from compiler.quantise.forms import HEAVY
@@ -243,8 +245,12 @@ def _imported(
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
     machine = {op.name for op in graph.ops}
     inexact = {name: cases for name, cases in ctx.inexact.items() if name in machine}
-    sizes = {op.name: math.prod(graph.tensors[op.output].shape) for op in graph.ops if op.name in inexact}
-    doubtful = {name: ctx.shares.get(name, 0.0) * size for name, size in sizes.items()}
+    sizes = Counter[str]()
+    for op in graph.ops:
+        size = math.prod(graph.tensors[op.output].shape) if op.outputs else 0
+        for name in {op.name, whole_of(op.name)}:
+            sizes[name] += size
+    doubtful = {name: ctx.shares.get(name, 0.0) * sizes[name] for name in inexact}
     defined = tuple(each for name, each in ctx.defined.items() if name in machine)
     return ImportedModel(
         graph, to_proto(with_definitions(model, defined)), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact,
