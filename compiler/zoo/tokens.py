@@ -150,10 +150,9 @@ class TokenNetwork(Network):
         mixed = self.transposed_to(self.product(self.softmax(product), v), 0, 2, 1, 3)
         return self.linear(self.reshaped(Value(mixed.name, mixed.shape, Moments(0.0, 3 / tokens)), n, tokens, width), width)
 
-    def softmax(self, x: Value) -> Value:
-        """Over the last dimension."""
-        share = 1 / x.shape[-1]
-        return self._node("Softmax", [x], x.shape, Moments(share, share**2), axis=-1)
+    def softmax(self, x: Value, axis: int = -1) -> Value:
+        share = 1 / x.shape[axis]
+        return self._node("Softmax", [x], x.shape, Moments(share, share**2), axis=axis)
 
     def perceptron(self, x: Value, hidden: int) -> Value:
         """Two dense layers with GELU between them."""
