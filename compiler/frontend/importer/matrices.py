@@ -141,7 +141,7 @@ def _put(ctx: Context, parts: Sequence[Mapped], heads: Dim, pixels: Dim) -> Mapp
     inner.sort(key=lambda each: ("HW".index(each.axis), -each.stride))
     order = [heads.index(atom) for atom in (*outer, *inner)]
     numbers = np.arange(len(parts)).reshape([atom.size for atom in heads]).transpose(order)
-    maps = _nested(ctx, [parts[number] for number in numbers.reshape(-1)], outer, inner)
+    maps = _nested(ctx, [parts[int(number)] for number in numbers.reshape(-1)], outer, inner)
     new = [merged(Atom(atom.axis, stride[atom], atom.size) for atom in dim) for dim in (heads, pixels)]
     return replace(maps, layout=Layout((*new, axis("C", channels))))
 

@@ -90,7 +90,7 @@ def _cuts(dims: dict[str, Dim], sides: dict[str, int], most: int) -> tuple[int, 
     if most < 1:
         return None
     leaf = _cost(dims, sides)
-    best = (leaf, ()) if leaf is not None and leaf <= most else None
+    best: tuple[int, tuple[_Cut, ...]] | None = (leaf, ()) if leaf is not None and leaf <= most else None
     for cut in _possible(dims, sides):
         count = cut.atom.size
         limit = (most if best is None else min(most, best[0] - 1)) // count

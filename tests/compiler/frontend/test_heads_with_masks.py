@@ -7,7 +7,7 @@ import pytest
 
 from compiler.xgraph.ops import Constant, Eltwise
 from compiler.xgraph.row_operations import Softmax
-from tests.compiler.frontend.test_masks import HEADS, attention, compiled, noise
+from tests.compiler.frontend.test_masks import HEADS, Array, attention, compiled, noise
 from tilewright.checking import check
 
 TOKENS = 6
@@ -15,7 +15,7 @@ TOKENS = 6
 
 @pytest.mark.parametrize("form", ["a position for each head", "one for all heads", "a mask from outside"])
 def test_each_head_has_its_own(form: str) -> None:
-    masks = {
+    masks: dict[str, Array | tuple[int, ...]] = {
         "a position for each head": noise(1, HEADS, TOKENS, TOKENS), "one for all heads": noise(1, 1, 1, TOKENS),
         "a mask from outside": (1, 1, 1, TOKENS),
     }  # fmt: skip

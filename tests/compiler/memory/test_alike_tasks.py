@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any
 
 import pytest
@@ -30,13 +31,13 @@ def alike(count: int) -> Tasks:
 def test_states_with_many_moves_are_few(count: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one climb that is allowed a hundred states: so many with few moves each, and a few with many."""
     popped = []
-    real = exact_order.heapq.heappop
+    real = heapq.heappop
 
     def counted(queue: list[Any]) -> Any:
         popped.append(1)
         return real(queue)
 
-    monkeypatch.setattr(exact_order.heapq, "heappop", counted)
+    monkeypatch.setattr(heapq, "heappop", counted)
     given = alike(count)
     search = exact_order._Search(given, 100, None)
     found = search._climb(0, given.in_use(0), exact_order.lower_bound(given))
