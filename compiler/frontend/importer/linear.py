@@ -232,9 +232,11 @@ def _in_pixels(ctx: Context, x: Mapped) -> tuple[Mapped, NDArray[np.int64]] | No
     shape = ctx.map_shape(x)
     inputs, last = x.shape[-1], as_bytes(x.layout.dims[-1], shape)
     places = np.array(positions(last), np.int64)
-    if shape[0] > 1 or inputs == prod(shape) or places.max() != inputs - 1:
+    if shape[0] > 1 or inputs == prod(shape) or prod(shape) % inputs or places.max() != inputs - 1:
         return None
     pixels = [as_bytes(dim, shape) for dim in x.layout.dims[:-1]]
+    if prod(shape) // inputs > general.MOST_SIDE or any(atom.stride % inputs for dim in pixels for atom in dim):
+        return None
     rows = tuple(merged(Atom("W", atom.stride // inputs, atom.size) for atom in dim) for dim in pixels)
     where = (1, 1, prod(shape) // inputs, inputs)
     return reshaped(ctx, x, where, Layout((*rows, axis("C", inputs)))), np.argsort(places)
