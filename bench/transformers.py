@@ -1,12 +1,14 @@
-"""Whole transformers on machines with ROW and LOADW: ``python -m bench.transformers [NETWORK ...] [--config base] [--rtl]``.
+"""Transformers and hybrids on machines with ROW and LOADW: ``python -m bench.transformers [NETWORK ...] [--rtl]``.
 
-Weights are random. The functional simulator's outputs are compared with onnxruntime's, cycles are the cycle model's; with
+Weights are random. The share of MACs *on the machine* counts products of two activations, too. The functional simulator's
+outputs are compared with onnxruntime's, cycles are the cycle model's, a compilation's seconds are the processor's; with
 ``--rtl`` the Verilog runs, too, and its whole memory is compared with the functional simulator's. Rows go into
 docs/results/cycles.md.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,8 +18,17 @@ from onnx import ModelProto
 
 from bench.command import command
 from bench.network_table import CYCLES, put_row
+from compiler.frontend.partition import segments
 from compiler.xgraph.ops import Cpu
-from compiler.zoo.macs import multiply_accumulates
+from compiler.zoo.bert import bert, mobilebert
+from compiler.zoo.cascaded import cascaded
+from compiler.zoo.conformer import conformer
+from compiler.zoo.convnext import convnext
+from compiler.zoo.efficientvit import efficientvit
+from compiler.zoo.levit import levit
+from compiler.zoo.macs import by_node
+from compiler.zoo.mobilevit import mobilevit
+from compiler.zoo.swin import swin
 from compiler.zoo.vit import vit
 from isa.config import preset
 from isa.program import Program
@@ -29,10 +40,14 @@ from tilewright.inputs import random_inputs
 from tilewright.running import estimated_cycles
 
 TITLE = "Transformers"
-NETWORKS: dict[str, Callable[..., ModelProto]] = {"deit_tiny": partial(vit, token=True), "vit_tiny": vit}
+NETWORKS: dict[str, Callable[..., ModelProto]] = {
+    "bert_tiny": bert, "conformer_s": conformer, "convnext_tiny": convnext, "deit_tiny": partial(vit, token=True),
+    "efficientvit_b0": efficientvit, "efficientvit_m0": cascaded, "levit_128s": levit, "mobilebert": mobilebert,
+    "mobilevit_s": mobilevit, "swin_tiny": swin, "vit_tiny": vit,
+}  # fmt: skip
 COLUMNS = (
-    "network", "configuration", "parts on the CPU", "outputs", "differ", "MACs", "bound", "cycles", "utilisation",
-    "RTL: bytes that differ", "RTL: cycles",
+    "network", "configuration", "MACs", "on the machine", "segments", "parts on the CPU", "outputs", "differ", "bound",
+    "cycles", "utilisation", "compile s", "RTL: bytes that differ", "RTL: cycles",
 )  # fmt: skip
 
 
@@ -56,17 +71,20 @@ def main() -> None:
     print(" | ".join(COLUMNS))
     for network in arguments.networks:
         model = NETWORKS[network]()
-        macs = multiply_accumulates(model)
+        macs = by_node(model)
         for name in arguments.config:
             machine = replace(preset(name), build_rows=True, build_products=True)
+            since = time.process_time()
             compiled = compile_model(model, machine, cache=False)
-            cycles, bound = estimated_cycles(compiled.program), macs / machine.macs_per_cycle
-            rows = check(compiled, random_inputs(compiled.program)).tensors
+            until = time.process_time()
+            cycles, bound = estimated_cycles(compiled.program), sum(macs.values()) / machine.macs_per_cycle
+            on_cpu = sum(count for node, count in macs.items() if node in compiled.imported.reasons)
+            rows, graph = check(compiled, random_inputs(compiled.program)).tensors, compiled.imported.graph
             row = [
-                network, name, str(sum(isinstance(op, Cpu) for op in compiled.imported.graph.ops)),
-                str(sum(each.elements for each in rows)), str(sum(each.differ for each in rows)), f"{macs:,}",
-                f"{bound:,.0f}", f"{cycles:,}", f"{bound / cycles:.3f}",
-                *(on_rtl(compiled.program) if arguments.rtl else ["", ""]),
+                network, name, f"{sum(macs.values()):,}", f"{1 - on_cpu / sum(macs.values()):.1%}", str(segments(graph)),
+                str(sum(isinstance(op, Cpu) for op in graph.ops)), str(sum(each.elements for each in rows)),
+                str(sum(each.differ for each in rows)), f"{bound:,.0f}", f"{cycles:,}", f"{bound / cycles:.3f}",
+                f"{until - since:.0f}", *(on_rtl(compiled.program) if arguments.rtl else ["", ""]),
             ]  # fmt: skip
             print(" | ".join(row), flush=True)
             put_row(TITLE, COLUMNS, row, 2, CYCLES)

@@ -122,5 +122,7 @@ PACKING_CHOICES = 40_000
 """Choices of the search for places below one ceiling: some seconds."""
 FIRST_PACKING_CHOICES = 500
 """Choices before places are tried in another order; then four times as many."""
+OVERLAY_VISITS = 2_000_000
+"""Neighbours that are looked at in all rounds of one order: a second."""
 OVERLAY_ROUNDS = 100
 """Orders in which what lay highest is placed first, from one start."""

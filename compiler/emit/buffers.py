@@ -32,13 +32,16 @@ def buffer_of(port: Port, tensor: Tensor, views: Mapping[str, View]) -> TensorBu
 
 
 def _along_axes(stride: int, size: int, shape: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
-    """A stretch of a dense map as stretches along its axes: (axis, steps along it, elements), outermost first."""
+    """A stretch of a dense map as stretches along its axes: (axis, steps along it, elements), outermost first.
+
+    Elements that do not divide an axis lie in it with gaps between them, of which the last is left out.
+    """
     inner = 1
     parts: list[tuple[int, int, int]] = []
     for axis in (3, 2, 1, 0):
         outer = inner * shape[axis]
         if size > 1 and stride < outer:
-            here = min(size, outer // stride)
+            here = min(size, -(-outer // stride))
             parts.append((axis, stride // inner, here))
             size //= here
             stride = outer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from compiler.frontend.importer.run import interpreted
 from compiler.frontend.importer.values import Mapped
 from compiler.frontend.in_the_way import IN_THE_WAY, in_the_way, products
 from compiler.frontend.invalid import invalid_models_told
+from compiler.frontend.leading import with_leading_ones_left_out
 from compiler.frontend.loading import has_inner_graphs, survives
 from compiler.frontend.long_kernels import with_long_kernels_in_rows
 from compiler.frontend.long_layers import with_long_layers
@@ -33,6 +35,7 @@ from compiler.frontend.partition import partitioned, port, segments
 from compiler.frontend.reader import Source, load, read
 from compiler.frontend.transposes import with_fewer_transposes
 from compiler.frontend.types import with_types
+from compiler.passes.part_rows import whole_of
 from compiler.passes.pipeline import Watch, optimised
 from compiler.quantise.choices import EXACT, INEXACT, USUAL, Choices
 from compiler.quantise.forms import HEAVY
@@ -137,7 +140,7 @@ def _import(
     model = model if calibration is None else as_float(model)
     if is_float(model):
         model = _recent(prepared(model, edges, float_inputs(model)))
-        model = with_long_kernels_in_rows(with_parts_sliced_first(model))
+        model = with_long_kernels_in_rows(with_leading_ones_left_out(with_parts_sliced_first(model)))
         model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model), extras)
         float_model, quantised_model, statistics = done.float_model, done.model, done.statistics
@@ -249,8 +252,12 @@ def _imported(
     reasons = {name: reason for op in graph.ops for name, reason in getattr(op, "reasons", {}).items()}
     machine = {op.name for op in graph.ops}
     inexact = {name: cases for name, cases in ctx.inexact.items() if name in machine}
-    sizes = {op.name: math.prod(graph.tensors[op.output].shape) for op in graph.ops if op.name in inexact}
-    doubtful = {name: ctx.shares.get(name, 0.0) * size for name, size in sizes.items()}
+    sizes = Counter[str]()
+    for op in graph.ops:
+        size = math.prod(graph.tensors[op.output].shape) if op.outputs else 0
+        for name in {op.name, whole_of(op.name)}:
+            sizes[name] += size
+    doubtful = {name: ctx.shares.get(name, 0.0) * sizes[name] for name in inexact}
     defined = tuple(each for name, each in ctx.defined.items() if name in machine)
     return ImportedModel(
         graph, to_proto(with_definitions(model, defined)), inputs, outputs, _named(ctx, graph), reasons, {}, inexact=inexact,

@@ -17,6 +17,9 @@ from compiler.memory.tasks import Mask, Tasks, members
 from compiler.memory.valley import lowest_between
 from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 
+MOVES = 8
+"""Tasks that could run next, and tasks behind them, that are the work of a state; a state with more counts as several."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -104,9 +107,6 @@ class _Search:
             if done != start and (in_use <= level or done == everything):
                 lowest = everything if done == everything else lowest_between(tasks, start, done)
                 return [task for task in _path(origin, start, done) if lowest >> task & 1], highest
-            self._left -= 1
-            if self._left < 0:
-                return None
             steps = []
             for task in members(ready):
                 running, then = tasks.step(done, task, in_use)
@@ -116,6 +116,10 @@ class _Search:
                     steps = [(rise, then, task)]
                     break
                 steps.append((rise, then, task))
+            looked_at = len(steps) + sum(after[task].bit_count() for _, _, task in steps)
+            self._left -= 1 + looked_at // MOVES
+            if self._left < 0:
+                return None
             for rise, then, task in steps:
                 past = done | 1 << task
                 if past not in cost or rise < cost[past]:

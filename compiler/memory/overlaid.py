@@ -12,6 +12,7 @@ from compiler.memory.blocks import Block, sections
 from compiler.memory.exact_places import orders
 from compiler.memory.leads import Overlaps, least_total
 from compiler.tuned import OVERLAY_ROUNDS as ROUNDS
+from compiler.tuned import OVERLAY_VISITS as VISITS
 from compiler.tuned import PACKING_CHOICES as EFFORT
 
 
@@ -61,7 +62,8 @@ def _improved(
 ) -> Iterator[list[int]]:
     """Places the highest block first the next time, until an order comes again."""
     seen: set[tuple[int, ...]] = set()
-    while tuple(order) not in seen and len(seen) < ROUNDS:
+    rounds = min(ROUNDS, max(2, VISITS // max(1, sum(map(len, near)))))
+    while tuple(order) not in seen and len(seen) < rounds:
         seen.add(tuple(order))
         offsets = _fit(blocks, overlaps, near, lifts, order)
         yield offsets

@@ -1,13 +1,19 @@
-"""Heads of attention stay apart: what works pixel by pixel on their joined rows, where only the same rows are taken again."""
+"""Heads of attention stay apart: what works pixel by pixel on their joined rows, where only the same rows are taken again.
+
+So do what is added to them, masks and positions: a constant is cut into the same rows, and one number a channel is for all.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from compiler.passes.rewrite import sole_reader, with_inputs
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import Concat, Eltwise, Op, Slice
+from compiler.xgraph.ops import Concat, Constant, Eltwise, Op, Slice
 from compiler.xgraph.products import Product
 from compiler.xgraph.row_operations import Softmax
 from compiler.xgraph.tensor import Tensor
@@ -15,6 +21,13 @@ from compiler.xgraph.tensor import Tensor
 _ROWS = 1
 PARTS = "/part"
 """Between an operation's name and the number of its part; the first part has the name alone."""
+MOST_PARTS = 32
+"""Windows are more: what is added to all of them is one operation."""
+
+
+def whole_of(name: str) -> str:
+    """The name of the operation that the one of this name is a part of, if it is any."""
+    return re.sub(rf"{PARTS}\d+$", "", name)
 
 
 def part_rows(graph: XGraph) -> XGraph:
@@ -29,13 +42,18 @@ def part_rows(graph: XGraph) -> XGraph:
         chain = _chain(graph, op)
         if not chain:
             continue
-        parts = list(op.inputs)
+        parts, begins = list(op.inputs), [*_begins(graph, op)]
         for each in chain:
             for number, part in enumerate(parts):
                 name = each.name if number == 0 else f"{each.name}{PARTS}{number}"
                 made = f"{each.output}{PARTS}{number}"
                 tensors[made] = replace(tensors[each.output], name=made, shape=tensors[part].shape)
-                put.setdefault(each.name, []).append(replace(each, name=name, inputs=(part,), outputs=(made,)))
+                held = _rows_of(graph, each, begins[number], tensors[part].shape, made)
+                if held is not None:
+                    tensors[held.output] = replace(tensors[each.inputs[1]], name=held.output, shape=tensors[part].shape)
+                    put.setdefault(each.name, []).append(held)
+                others = each.inputs[1:] if held is None else held.outputs
+                put.setdefault(each.name, []).append(replace(each, name=name, inputs=(part, *others), outputs=(made,)))
                 parts[number] = made
         slices = graph.consumers(chain[-1].output)
         renamed |= {user.output: parts[_part(graph, op, user)] for user in slices}
@@ -56,11 +74,28 @@ def _chain(graph: XGraph, op: Concat) -> list[Op]:
         users = graph.consumers(name)
         if found and users and all(_part(graph, op, user) >= 0 for user in users):
             return found
-        if len(users) != 1 or not isinstance(users[0], Softmax | Eltwise) or len(users[0].inputs) != 1:
+        if len(users) != 1 or not isinstance(users[0], Softmax | Eltwise) or users[0].inputs[0] != name:
+            return []
+        others = users[0].inputs[1:]
+        if not all(_parts_with(graph, other) for other in others) or (others and len(op.inputs) > MOST_PARTS):
             return []
         found.append(users[0])
         name = users[0].output
     return []
+
+
+def _rows_of(graph: XGraph, op: Op, first: int, shape: tuple[int, int, int, int], name: str) -> Constant | None:
+    """Of a constant that an operation adds, those of a part; None: it adds none, or the same to all pixels."""
+    held = graph.producer(op.inputs[1]) if len(op.inputs) > 1 else None
+    if not isinstance(held, Constant) or held.values.shape[:3] == (1, 1, 1):
+        return None
+    rows = np.ascontiguousarray(held.values[:, first : first + shape[1]])
+    return Constant(f"{name}/constant", (), (f"{name}/constant",), rows)
+
+
+def _parts_with(graph: XGraph, name: str) -> bool:
+    """Whether a second operand is there for each part: a constant, or one number a channel for all pixels."""
+    return isinstance(graph.producer(name), Constant) or graph.tensors[name].shape[:3] == (1, 1, 1)
 
 
 def _part(graph: XGraph, whole: Concat, op: Op) -> int:

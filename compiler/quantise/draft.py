@@ -16,6 +16,7 @@ from compiler.quantise.emit import Weights, weights_of, written
 from compiler.quantise.equalise import Factors, equalised
 from compiler.quantise.forms import HEAVY, Form, Forms, forms_of
 from compiler.quantise.functions import functions_of
+from compiler.quantise.masks import with_masks_held
 from compiler.quantise.methods import Method, minmax
 from compiler.quantise.rescaled import with_rescaled
 from compiler.quantise.schemes import Scheme
@@ -119,7 +120,8 @@ class Draft:
             found |= dict.fromkeys(names, fixed or chosen[root])
         _coarsen_means(self.model, self.forms, found, self.members)
         _shorten_resized(self.model, self.forms, found, self.members)
-        return with_rescaled(self.model, self.forms.rescaled, found, self.model.consumers())
+        found = with_rescaled(self.model, self.forms.rescaled, found, self.model.consumers())
+        return with_masks_held(self.model, self.scheme, self.statistics, found)
 
     @cached_property
     def late(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from compiler.frontend.constraints.rows import NORMALISATIONS
 from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.importer.elementwise import varying_dimension
 from compiler.frontend.model import Model, Node, scalar
+from compiler.quantise.masks import makers_of_masks, masked
 from compiler.quantise.rescaled import ends, factor_of, moved
 
 
@@ -102,9 +103,11 @@ def forms_of(model: Model, kept: frozenset[str] = frozenset(), extras: Extras = 
         for name in node.inputs[: 2 if extras.products and _of_two(model, node) else 1] if len(model.shape(name) or ()) >= 2
     }  # fmt: skip
     origin: dict[str, str] = {}
+    sums = {each.node.name for each in masked(model)} if extras.products else set[str]()
+    of_masks = makers_of_masks(model) if sums else set[str]()
     for node in model.nodes:
-        left = node.name in kept or (node.op_type in OF_ROWS and not extras.rows)
-        form = None if left else _form(model, node, reached, origin, extras)
+        left = node.name in kept or node.name in of_masks or (node.op_type in OF_ROWS and not extras.rows)
+        form = None if left else _form(model, node, reached, origin, extras, sums)
         if form is None:
             continue
         forms.of[node.name] = form
@@ -137,7 +140,10 @@ def _of_two(model: Model, node: Node) -> bool:
     )  # fmt: skip
 
 
-def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str], extras: Extras) -> Form | None:
+def _form(
+    model: Model, node: Node, reached: set[str], origin: dict[str, str], extras: Extras, sums: set[str]
+) -> Form | None:
+    """``sums``: names of nodes that add masks, from outside or not."""
     if node.domain or any(
         model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
     ):
@@ -157,7 +163,8 @@ def _form(model: Model, node: Node, reached: set[str], origin: dict[str, str], e
         if node.op_type == "Gemm" and not _per_output(model, node):
             return None
         return {"Conv": Form.CONV, "Gemm": Form.GEMM}.get(node.op_type, Form.FLOAT)
-    if not operands or not (all(name in reached for name in operands) or _joins_stream(model, node, reached)):
+    joins = node.name in sums or _joins_stream(model, node, reached)
+    if not operands or not (all(name in reached for name in operands) or (joins and not reached.isdisjoint(operands))):
         return None
     if rank > 4 and node.op_type not in ARRANGED:
         return None

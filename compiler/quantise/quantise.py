@@ -19,10 +19,13 @@ from compiler.quantise.draft import Draft
 from compiler.quantise.emit import weights_of
 from compiler.quantise.forms import forms_of
 from compiler.quantise.fuse import fused
+from compiler.quantise.instances import as_rows
 from compiler.quantise.joins import last_joins
+from compiler.quantise.masks import with_bounded_masks
 from compiler.quantise.methods import MEASURED, UNMEASURED, method_of
 from compiler.quantise.opset import modernised
 from compiler.quantise.phases import by_phases
+from compiler.quantise.quotients import with_reciprocals
 from compiler.quantise.reference import Kept, float_outputs
 from compiler.quantise.refine import refined
 from compiler.quantise.resample import as_linear_maps
@@ -82,9 +85,12 @@ def quantise(
     """``given``: the forms of inputs that do not come from their statistics; ``extras``: of the machine."""
     choices.check()
     scheme = SCHEMES[choices.scheme]
-    prepared = with_types(_simplified(with_types(fold_constants(modernised(model), weights=True))))
+    folded = with_types(fold_constants(modernised(model), weights=True))
+    if extras.products and extras.rows:
+        folded = with_types(as_rows(folded))
+    prepared = with_types(_simplified(folded))
     if extras.products:
-        prepared = with_types(with_factors_behind(prepared))
+        prepared = with_types(with_bounded_masks(with_reciprocals(with_factors_behind(prepared))))
     by_name = choices.kept(model, prepared)
     asked = frozenset(by_name) | unbounded(prepared)
     forms = forms_of(prepared, asked, extras)

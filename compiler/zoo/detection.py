@@ -49,10 +49,6 @@ class _Detector(GatedNetwork):
             maps.append(self.bottleneck(maps[-1], first=3, add=add))
         return self.layer(self.concat(maps), channels)
 
-    def softmax(self, x: Value, axis: int) -> Value:
-        count = x.shape[axis]
-        return self._node("Softmax", [x], x.shape, Moments(1 / count, 1 / count**2), axis=axis)
-
     def weighed(self, shares: Value) -> Value:
         """The mean of each distribution: a convolution whose weights count."""
         bins = np.arange(BINS, dtype=np.float32).reshape(1, BINS, 1, 1)

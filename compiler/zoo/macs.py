@@ -1,4 +1,4 @@
-"""Counts the multiply-accumulates of a model's convolutions and dense layers."""
+"""Counts the multiply-accumulates of a model's convolutions, dense layers and products of two activations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ Shapes = dict[str, tuple[int, ...]]
 
 def multiply_accumulates(model: ModelProto) -> int:
     """Of one inference over the whole batch; the model must say the shape of every tensor (``value_info``)."""
+    return sum(by_node(model).values())
+
+
+def by_node(model: ModelProto) -> dict[str, int]:
+    """The same for each node, by its name."""
     shapes: Shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
         shapes[info.name] = tuple(dimension.dim_value for dimension in info.type.tensor_type.shape.dim)
-    return sum(_of_node(node, shapes) for node in model.graph.node)
+    return {node.name: _of_node(node, shapes) for node in model.graph.node}
 
 
 def _of_node(node: NodeProto, shapes: Shapes) -> int:

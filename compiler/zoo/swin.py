@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
 from onnx import ModelProto
 
 from compiler.zoo.network import Value
@@ -35,9 +37,18 @@ def _windowed(net: TokenNetwork, x: Value, window: int, shift: int) -> Value:
     rolled = _rolled(net, x, shift)
     cut = net.reshaped(rolled, n, h // side, side, w // side, side, c)
     tokens = net.reshaped(net.transposed_to(cut, 0, 1, 3, 2, 4, 5), n * (h // side) * (w // side), side * side, c)
-    mixed = net.attention(tokens, c // 32, c, bias=True)
+    mask = _apart(h, w, side, shift) if shift else None
+    mixed = net.attention(tokens, c // 32, c, bias=True, mask=mask)
     back = net.transposed_to(net.reshaped(mixed, n, h // side, w // side, side, side, c), 0, 1, 3, 2, 4, 5)
     return _rolled(net, net.reshaped(back, n, h, w, c), -shift)
+
+
+def _apart(h: int, w: int, side: int, shift: int) -> NDArray[np.float32]:
+    """Of the tokens in each window of a rolled map: -100 where two were no neighbours before."""
+    bands = [np.searchsorted([size - side, size - shift], np.arange(size), "right") for size in (h, w)]
+    regions = bands[0][:, None] * 3 + bands[1]
+    windows = regions.reshape(h // side, side, w // side, side).transpose(0, 2, 1, 3).reshape(-1, side * side)
+    return np.where(windows[:, :, None] == windows[:, None], 0, -100).astype(np.float32)
 
 
 def _rolled(net: TokenNetwork, x: Value, shift: int) -> Value:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from compiler.zoo import moments
@@ -91,13 +92,49 @@ class TokenNetwork(Network):
         shape = (*first[:axis], sum(part.shape[axis] for part in parts), *first[axis + 1 :])
         return self._node("Concat", parts, shape, parts[0].moments, axis=axis)
 
+    def every(self, x: Value, axes: Sequence[int], step: int) -> Value:
+        """Of some axes, every so many from the first one on: slices one after another."""
+        for axis in axes:
+            names = ("start", 0), ("end", x.shape[axis]), ("axis", axis), ("step", step)
+            bounds = [self._constant(name, np.array([value], np.int64)) for name, value in names]
+            shape = (*x.shape[:axis], -(-x.shape[axis] // step), *x.shape[axis + 1 :])
+            x = self._node("Slice", [x], shape, x.moments, bounds)
+        return x
+
+    def padded(self, x: Value, axis: int, before: int, after: int, number: float = 0.0) -> Value:
+        pads = np.zeros((2, len(x.shape)), np.int64)
+        pads[:, axis] = before, after
+        parameters = [self._constant("pads", pads.reshape(-1)), self._constant("number", np.array(number, np.float32))]
+        shape = (*x.shape[:axis], x.shape[axis] + before + after, *x.shape[axis + 1 :])
+        return self._node("Pad", [x], shape, x.moments, parameters, mode="constant")
+
+    def quotient(self, x: Value, sums: Value, least: float = 1e-5) -> Value:
+        """``x`` over what it is broadcast to, and a little more."""
+        above = self._node("Add", [sums], sums.shape, sums.moments, [self._constant("least", np.array(least, np.float32))])
+        return self._node("Div", [x, above], x.shape, Moments(0.0, x.moments.power / above.moments.power))
+
+    def conv1d(self, x: Value, channels: int, kernel: int = 1, groups: int = 1) -> Value:
+        """Over tokens that come last, of odd kernels."""
+        n, inputs, tokens = x.shape
+        shape = (channels, inputs // groups, kernel)
+        weight = moments.weights(self._rng, shape, math.prod(shape[1:]), x.moments)
+        parameters = [self._constant("weight", weight), self._constant("bias", self._offsets(channels))]
+        pads = [kernel // 2] * 2
+        attributes = {"kernel_shape": [kernel], "strides": [1], "pads": pads, "group": groups}
+        return self._node("Conv", [x], (n, channels, tokens), Moments(), parameters, **attributes)
+
     def mean(self, x: Value, axes: Sequence[int], keepdims: int = 0) -> Value:
         shape = tuple(1 if i in axes else s for i, s in enumerate(x.shape) if keepdims or i not in axes)
         count = math.prod(x.shape[i] for i in axes)
         return self._node("ReduceMean", [x], shape, x.moments.average(count), axes=list(axes), keepdims=keepdims)
 
-    def attention(self, x: Value, heads: int, width: int, bias: bool = False) -> Value:
-        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads."""
+    def attention(
+        self, x: Value, heads: int, width: int, bias: bool = False, mask: NDArray[np.float32] | None = None
+    ) -> Value:
+        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads.
+
+        ``mask``: windows x tokens x tokens, added to the scores of all heads in a window.
+        """
         n, tokens, _ = x.shape
         size = width // heads
         split = self.transposed_to(self.reshaped(self.linear(x, 3 * width), n, tokens, 3, heads, size), 2, 0, 3, 1, 4)
@@ -105,9 +142,17 @@ class TokenNetwork(Network):
         product = self.product(self.scaled(q, size**-0.5), self.transposed_to(k, 0, 1, 3, 2))
         if bias:
             product = self.embedded(product)
-        shares = self._node("Softmax", [product], product.shape, Moments(1 / tokens, 1 / tokens**2), axis=-1)
-        mixed = self.transposed_to(self.product(shares, v), 0, 2, 1, 3)
+        if mask is not None:
+            windows = len(mask)
+            apart = self.reshaped(product, n // windows, windows, heads, tokens, tokens)
+            added = self._constant("mask", mask.reshape(1, windows, 1, tokens, tokens))
+            product = self.reshaped(self._node("Add", [apart], apart.shape, apart.moments, [added]), *product.shape)
+        mixed = self.transposed_to(self.product(self.softmax(product), v), 0, 2, 1, 3)
         return self.linear(self.reshaped(Value(mixed.name, mixed.shape, Moments(0.0, 3 / tokens)), n, tokens, width), width)
+
+    def softmax(self, x: Value, axis: int = -1) -> Value:
+        share = 1 / x.shape[axis]
+        return self._node("Softmax", [x], x.shape, Moments(share, share**2), axis=axis)
 
     def perceptron(self, x: Value, hidden: int) -> Value:
         """Two dense layers with GELU between them."""

@@ -123,6 +123,7 @@ def quantised_after() -> bool:
 
 
 @always
-def layout_reachable() -> bool:
-    """The order of the dimensions asks for no transposition in memory (channel shuffles and space to depth are fine)."""
-    return False
+def layout_reachable(reached: bool) -> bool:
+    """The order of the dimensions asks for no transposition in memory (channel shuffles and space to depth are fine); with
+    build_products, for one of at most 64 pieces."""
+    return reached

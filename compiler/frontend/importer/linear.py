@@ -15,12 +15,25 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer import kernels
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.geometry import window_of
-from compiler.frontend.importer.layout import AXES, Dim, Layout, axis, last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.layout import (
+    AXES,
+    Atom,
+    Dim,
+    Layout,
+    as_bytes,
+    axis,
+    last_letters_for,
+    letters_for,
+    map_shape,
+    merged,
+    plain,
+)
+from compiler.frontend.importer.moves import reshaped
 from compiler.frontend.importer.patches import in_patches, patches
 from compiler.frontend.importer.products import product
 from compiler.frontend.importer.requantise import output_scale, quantised, requantisation
 from compiler.frontend.importer.values import Linear, Mapped, Params
-from compiler.frontend.importer.views import arranged, reshaped
+from compiler.frontend.importer.views import arranged, positions
 from compiler.frontend.importer.weights import Weights, quantised_weights, real_constant, weights_behind
 from compiler.frontend.importer.wide import narrowed
 from compiler.frontend.model import MICROSOFT, Node
@@ -193,7 +206,9 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
         target, pixels = (n, 1, 1, outputs), (axis("N", n),)
     else:
         if inputs == 1 or x.layout.dims[-1] != axis("C", ctx.map_shape(x)[3]):
-            x = arranged(ctx, x, letters)
+            found = _in_pixels(ctx, x)
+            x, order = found if found is not None else (arranged(ctx, x, letters), np.arange(inputs))
+            matrix = matrix[:, order]
         values = matrix.reshape(outputs, 1, 1, inputs)
         target, pixels = (*ctx.map_shape(x)[:3], outputs), x.layout.dims[:-1]
     out = ctx.shape(node.output)
@@ -209,6 +224,22 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
 
     zero_bias = -x.params.zero_point * kernel.sums()
     return Linear(build, unit_of(x.params, weights.along(1)), outputs, zero_bias, channel_dim=len(out) - 1, rank=len(out))
+
+
+def _in_pixels(ctx: Context, x: Mapped) -> tuple[Mapped, NDArray[np.int64]] | None:
+    """The tensor in a map of one image whose pixels are rows of its last dimension, if a view gives that, and which input each
+    channel is."""
+    shape = ctx.map_shape(x)
+    inputs, last = x.shape[-1], as_bytes(x.layout.dims[-1], shape)
+    places = np.array(positions(last), np.int64)
+    if shape[0] > 1 or inputs == prod(shape) or prod(shape) % inputs or places.max() != inputs - 1:
+        return None
+    pixels = [as_bytes(dim, shape) for dim in x.layout.dims[:-1]]
+    if prod(shape) // inputs > general.MOST_SIDE or any(atom.stride % inputs for dim in pixels for atom in dim):
+        return None
+    rows = tuple(merged(Atom("W", atom.stride // inputs, atom.size) for atom in dim) for dim in pixels)
+    where = (1, 1, prod(shape) // inputs, inputs)
+    return reshaped(ctx, x, where, Layout((*rows, axis("C", inputs)))), np.argsort(places)
 
 
 def whole_map(ctx: Context, x: Mapped) -> Dim | None:

@@ -15,9 +15,10 @@ from compiler.frontend.importer.constants import alone, dequantised_constant, fi
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
 from compiler.frontend.importer.layout import Layout, last_letters_for, letters_for, map_shape, plain
 from compiler.frontend.importer.layout import axis as whole_axis
+from compiler.frontend.importer.moves import joined, reshaped, sliced
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Fixed, Joined, Mapped, Mean, Params
-from compiler.frontend.importer.views import MOST_ONES, arranged, joined, reshaped, selected, sliced
+from compiler.frontend.importer.views import MOST_ONES, anyhow, arranged, selected
 from compiler.frontend.model import MICROSOFT, Array, Node
 from compiler.xgraph.ops import Finish
 
@@ -131,12 +132,11 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
         features = _cut_features(ctx, x, cuts) if ctx.extras.products else None
         if features is not None:
             return features
-        x = arranged(ctx, x, letters)
+        letters, x = anyhow(ctx, x)
     else:
         letters = "".join(_letter(x, i) or letters[i] for i in range(len(x.shape)))
         if len(set(letters)) < len(letters):
-            letters = letters_for(len(x.shape)) or letters
-            x = arranged(ctx, x, letters)
+            letters, x = anyhow(ctx, x)
     by = dict(zip(letters, cuts, strict=True))
     shape = tuple(count for _, _, count in cuts)
     n, h, w, c = ctx.map_shape(x)
@@ -161,13 +161,14 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
 
 
 def _cut_features(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped | None:
-    """Neighbouring features of tokens: pixels stay where they are, whatever dimensions they form."""
+    """Neighbouring features of tokens, or of each head: pixels stay where they are, whatever dimensions they form. Between the
+    features of two heads lies what has been cut off."""
     (n, h, w, c), (first, step, count) = ctx.map_shape(x), cuts[-1]
     others = all(cut == (0, 1, size) for cut, size in zip(cuts[:-1], x.shape[:-1], strict=True))
-    if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", c):
+    if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", x.shape[-1]):
         return None
     layout = Layout((*x.layout.dims[:-1], whole_axis("C", count)))
-    return sliced(ctx, x, (0, 0, first), (1, 1), (n, h, w, count), layout)
+    return sliced(ctx, x, (0, 0, first), (1, 1), (n, h, w, c - x.shape[-1] + count), layout)
 
 
 def _letter(x: Mapped, index: int) -> str | None:
@@ -264,17 +265,17 @@ def _together(ctx: Context, parts: Sequence[Mapped | Fixed], rank: int) -> tuple
     """The parts in one layout that all of them can be brought to."""
     maps = [part for part in parts if isinstance(part, Mapped)]
     candidates = [letters for letters in (_common_letters(ctx, maps), letters_for(rank), last_letters_for(rank)) if letters]
-    for letters in candidates[:-1]:
+    for letters in candidates:
         try:
-            return letters, _placed(ctx, parts, letters)
+            return letters, _placed(ctx, parts, letters, cheap=True)
         except Unsupported:
             continue
     return candidates[-1], _placed(ctx, parts, candidates[-1])
 
 
-def _placed(ctx: Context, parts: Sequence[Mapped | Fixed], letters: str) -> list[Mapped]:
+def _placed(ctx: Context, parts: Sequence[Mapped | Fixed], letters: str, *, cheap: bool = False) -> list[Mapped]:
     """Constants last: they lie as the letters ask, which may be too much for the others."""
-    maps = iter([arranged(ctx, part, letters) for part in parts if isinstance(part, Mapped)])
+    maps = iter([arranged(ctx, part, letters, cheap=cheap) for part in parts if isinstance(part, Mapped)])
     return [next(maps) if isinstance(part, Mapped) else alone(ctx, part, letters, ctx.current) for part in parts]
 
 

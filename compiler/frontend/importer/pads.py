@@ -10,14 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from compiler.frontend.constraints import general, movement
+from compiler.frontend.constraints import movement
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import EIGHT_BITS, Context, rule
-from compiler.frontend.importer.layout import Layout, letters_for, plain
+from compiler.frontend.importer.layout import Layout, plain
 from compiler.frontend.importer.movement import cut, integers
+from compiler.frontend.importer.moves import reshaped
 from compiler.frontend.importer.selection import runs_of, taken
 from compiler.frontend.importer.values import Mapped, Params
-from compiler.frontend.importer.views import arranged, reshaped, selected
+from compiler.frontend.importer.views import anyhow, selected
 from compiler.frontend.importer.weights import real_constant
 from compiler.frontend.model import Node, scalar
 from compiler.xgraph.ops import Finish, Pool, PoolKind, Window
@@ -41,10 +42,7 @@ def pad(ctx: Context, node: Node) -> None:
             first, last = max(0, -before.get(i, 0)), max(0, -after.get(i, 0))
             cuts.append((first, 1, size - first - last))
         x = cut(ctx, x, cuts)
-    letters = letters_for(rank)
-    require(general.at_most_four_dimensions, x.shape)
-    assert letters is not None
-    x = arranged(ctx, x, letters)
+    letters, x = anyhow(ctx, x)
     low = {letters[i]: max(0, v) for i, v in before.items()}
     high = {letters[i]: max(0, v) for i, v in after.items()}
     require(movement.pads_space_or_channels, {letter for side in (low, high) for letter, v in side.items() if v})
@@ -54,7 +52,7 @@ def pad(ctx: Context, node: Node) -> None:
         return
     fill = _fill(ctx, node, x.params, _padding_value(ctx, node))
     if low.get("C", 0) or high.get("C", 0):
-        channels: list[int | None] = [None] * low["C"] + list(range(c)) + [None] * high["C"]
+        channels: list[int | None] = [None] * low.get("C", 0) + list(range(c)) + [None] * high.get("C", 0)
         middle = {"N": n, "H": h, "W": w, "C": len(channels)}
         x = selected(ctx, x, channels, plain(letters, [middle[letter] for letter in letters]), fill)
     pads = (low.get("H", 0), low.get("W", 0), high.get("H", 0), high.get("W", 0))

@@ -15,6 +15,7 @@ from compiler.frontend.importer import constants, kernels
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.fitting import Fit, fitted, right
 from compiler.frontend.importer.layout import last_letters_for, letters_for, map_shape, plain
+from compiler.frontend.importer.pieces import pieces_for
 from compiler.frontend.importer.requantise import best_slopes, exact_factors, factors, least_form, quantised
 from compiler.frontend.importer.tables import applied
 from compiler.frontend.importer.values import Fixed, Mapped, Pair, Params
@@ -50,10 +51,14 @@ def _alike(ctx: Context, a: Mapped, b: Mapped, rank: int) -> tuple[str, Mapped, 
     second, last = letters_for(rank), last_letters_for(rank)
     assert second is not None
     assert last is not None
-    try:
-        return second, _of_rank(ctx, a, rank, second), _of_rank(ctx, b, rank, second)
-    except Unsupported:
-        return last, _of_rank(ctx, a, rank, last), _of_rank(ctx, b, rank, last)
+    a, b = _of_rank(a, rank), _of_rank(b, rank)
+    for letters in (second, last):
+        try:
+            return letters, arranged(ctx, a, letters, cheap=True), arranged(ctx, b, letters, cheap=True)
+        except Unsupported:
+            continue
+    letters = min(last, second, key=lambda each: pieces_for(ctx, a, each) + pieces_for(ctx, b, each))
+    return letters, arranged(ctx, a, letters), arranged(ctx, b, letters)
 
 
 def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -64,10 +69,10 @@ def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return len(other) > len(shape) and math.prod(shape) == 1
 
 
-def _of_rank(ctx: Context, value: Mapped, rank: int, letters: str) -> Mapped:
+def _of_rank(value: Mapped, rank: int) -> Mapped:
     layout = value.layout.reshaped((1,) * (rank - len(value.shape)) + value.shape)
     assert layout is not None
-    return arranged(ctx, replace(value, layout=layout), letters)
+    return replace(value, layout=layout)
 
 
 def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> Mapped:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Shape4, plain
+from compiler.frontend.importer.moves import reshaped, sliced
 from compiler.frontend.importer.values import Mapped
-from compiler.frontend.importer.views import reshaped, sliced
 from compiler.frontend.importer.weights import Int8, Int16
 from compiler.xgraph.ops import Window
 

@@ -12,9 +12,10 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import map_shape, plain
 from compiler.frontend.importer.movement import join
+from compiler.frontend.importer.moves import sliced
 from compiler.frontend.importer.selection import taken
 from compiler.frontend.importer.values import Linear, Mapped, Params
-from compiler.frontend.importer.views import arranged, sliced
+from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.wide import kernel_of
 from compiler.frontend.model import Node, TensorType, part_proto
 from compiler.frontend.session import run

@@ -14,7 +14,7 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints import rows as constraints
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import RULES, Context, rule
-from compiler.frontend.importer.layout import axis, last_letters_for
+from compiler.frontend.importer.layout import AXES, Atom, Layout, axis, last_letters_for, merged
 from compiler.frontend.importer.values import Mapped, OfRows, Params
 from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.weights import real_constant
@@ -123,7 +123,7 @@ def _made(
 ) -> Mapped:
     """The operation on a map whose channels are the rows."""
     if x.layout.dims[-1] != axis("C", ctx.map_shape(x)[3]):
-        x = arranged(ctx, x, last_letters_for(len(x.shape)) or "")
+        x = _in_rows(ctx, x, alike=isinstance(op, Softmax) or (_one(op.g) and _one(op.b)))
     tensor = ctx.tensor(output, ctx.map_shape(x), params)
     made = ctx.add(replace(op, inputs=(x.tensor,), outputs=(tensor,)), x.layout, params)
     final = ctx.made[made.tensor]
@@ -131,6 +131,22 @@ def _made(
         assert isinstance(final, Softmax | Normalisation)
         ctx.defined[final.name] = replace(defined, op=final)
     return made
+
+
+def _one(numbers: Array) -> bool:
+    return bool((numbers == numbers[0]).all())
+
+
+def _in_rows(ctx: Context, x: Mapped, *, alike: bool) -> Mapped:
+    """``alike``: all elements of a row are treated alike, so they may follow one another as they lie."""
+    letters, last = last_letters_for(len(x.shape)) or "", x.layout.dims[-1]
+    if not alike or len(last) < 2:
+        return arranged(ctx, x, letters)
+    order = sorted(last, key=lambda atom: (AXES.index(atom.axis), -atom.stride))
+    made = arranged(ctx, replace(x, layout=Layout((*x.layout.dims[:-1], merged(order)))), letters)
+    stride = {atom: math.prod(after.size for after in order[place + 1 :]) for place, atom in enumerate(order)}
+    elements = merged(Atom("C", stride[atom], atom.size) for atom in last)
+    return replace(made, layout=Layout((*made.layout.dims[:-1], elements)))
 
 
 @rule(definitions.SOFTMAX, definitions.NORMALISATION, domain=DOMAIN)

@@ -8,8 +8,8 @@ from compiler.frontend.constraints import movement
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import Shape4, plain
+from compiler.frontend.importer.moves import joined, sliced
 from compiler.frontend.importer.values import Mapped
-from compiler.frontend.importer.views import joined, sliced
 
 Run = tuple[int, int, int]
 """First index, step, count."""

@@ -10,8 +10,9 @@ from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.layout import letters_for, map_shape, plain
 from compiler.frontend.importer.linear import unit_of, with_real_bias
+from compiler.frontend.importer.moves import joined, sliced
 from compiler.frontend.importer.values import Linear, Mapped, Params
-from compiler.frontend.importer.views import arranged, joined, sliced
+from compiler.frontend.importer.views import arranged
 from compiler.frontend.importer.weights import weights_behind
 from compiler.frontend.importer.wide import Int16, Kernel, kernel_of
 from compiler.frontend.model import Node

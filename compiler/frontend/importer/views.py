@@ -8,11 +8,26 @@ from dataclasses import replace
 import numpy as np
 
 from compiler.frontend.constraints import general, movement
-from compiler.frontend.constraints.base import require
+from compiler.frontend.constraints.base import Unsupported, require
 from compiler.frontend.importer.context import Context
-from compiler.frontend.importer.layout import Atom, Dim, Layout, Shape4, as_bytes, axis, map_shape, memory_order, merged, plain
-from compiler.frontend.importer.values import Mapped, Params
-from compiler.xgraph.ops import Concat, Conv, Eltwise, EltwiseKind, Finish, Interleave, Requantisation, Reshape, Slice, Window
+from compiler.frontend.importer.layout import (
+    Atom,
+    Dim,
+    Layout,
+    Shape4,
+    as_bytes,
+    axis,
+    last_letters_for,
+    letters_for,
+    map_shape,
+    memory_order,
+    merged,
+    plain,
+)
+from compiler.frontend.importer.moves import joined, reshaped, sliced
+from compiler.frontend.importer.pieces import in_pieces, pieces_for
+from compiler.frontend.importer.values import Mapped
+from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
 
 MOST_ONES, FEW_ONES = 1 << 20, 1 << 14
 """Bytes of a convolution that only selects channels: what it may have at most, and what is not worth a thought."""
@@ -22,8 +37,11 @@ ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
 
 
-def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
-    """The tensor in a map whose axes are the ONNX dimensions that the letters name."""
+def arranged(ctx: Context, value: Mapped, letters: str, *, cheap: bool = False) -> Mapped:
+    """The tensor in a map whose axes are the ONNX dimensions that the letters name.
+
+    ``cheap``: not in pieces, which machines with products have where nothing else serves: attention asks for any order.
+    """
     shape = value.shape
     goal = plain(letters, shape)
     target = map_shape(letters, shape)
@@ -40,18 +58,29 @@ def arranged(ctx: Context, value: Mapped, letters: str) -> Mapped:
         moved = _to_space(ctx, value, dims, target, goal) or _to_depth(ctx, value, dims, target, goal)
         if moved is not None:
             return moved
-    require(general.layout_reachable)
-    raise AssertionError
+    pieces = in_pieces(ctx, value, letters) if ctx.extras.products and not cheap else None
+    require(general.layout_reachable, pieces is not None)
+    assert pieces is not None
+    return pieces
+
+
+def anyhow(ctx: Context, value: Mapped) -> tuple[str, Mapped]:
+    """The tensor in a map of which each axis is one of its dimensions, at the least cost, and the axes of the dimensions."""
+    second, last = letters_for(len(value.shape)), last_letters_for(len(value.shape))
+    require(general.at_most_four_dimensions, value.shape)
+    assert second is not None
+    assert last is not None
+    for letters in (second, last):
+        try:
+            return letters, arranged(ctx, value, letters, cheap=True)
+        except Unsupported:
+            continue
+    letters = min(last, second, key=lambda each: pieces_for(ctx, value, each))
+    return letters, arranged(ctx, value, letters)
 
 
 def _only(dim: Dim, letter: str) -> bool:
     return all(atom.axis == letter for atom in dim)
-
-
-def reshaped(ctx: Context, value: Mapped, shape: Shape4, layout: Layout, name: str = "") -> Mapped:
-    """The bytes of the map in a map of another shape."""
-    name = ctx.tensor(name or ctx.fresh(f"{value.tensor}/reshape"), shape, ctx.stored(value))
-    return ctx.add(Reshape(name, (value.tensor,), (name,)), layout, value.params, computed=value.computed)
 
 
 def positions(dim: Dim) -> list[int]:
@@ -146,31 +175,6 @@ def _stretches(channels: Sequence[int | None]) -> Iterator[tuple[int | None, int
         if end == len(channels) or channels[end] != (None if last is None else last + 1):
             yield channels[start], end - start
             start = end
-
-
-def sliced(
-    ctx: Context, value: Mapped, begin: tuple[int, int, int], step: tuple[int, int], shape: Shape4, layout: Layout
-) -> Mapped:
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/slice"), shape, ctx.stored(value))
-    return ctx.add(Slice(name, (value.tensor,), (name,), begin, step), layout, value.params, computed=value.computed)
-
-
-def joined(
-    ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: tuple[int, int] | None = None
-) -> Mapped:
-    """One after another along an axis of the map, or pixels interleaved in blocks."""
-    stored = ctx.stored(parts[0])
-    parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
-    name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, stored)
-    inputs = tuple(part.tensor for part in parts)
-    op = Interleave(name, inputs, (name,), block) if block else Concat(name, inputs, (name,), axis)
-    return ctx.add(op, layout, parts[0].params, computed=any(part.computed for part in parts))
-
-
-def _copied(ctx: Context, value: Mapped, stored: Params) -> Mapped:
-    """The same bytes in a map that says otherwise what they mean."""
-    name = ctx.tensor(ctx.fresh(f"{value.tensor}/as"), ctx.map_shape(value), stored)
-    return ctx.add(Eltwise(name, (value.tensor,), (name,), EltwiseKind.PASS, 1, 0, 0, 0, Finish()), value.layout, value.params)
 
 
 def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:

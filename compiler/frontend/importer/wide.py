@@ -17,8 +17,9 @@ from compiler.frontend.constraints import general
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.importer.layout import plain
+from compiler.frontend.importer.moves import joined
 from compiler.frontend.importer.values import Mapped
-from compiler.frontend.importer.views import joined, selected
+from compiler.frontend.importer.views import selected
 from compiler.xgraph.ops import Upsample, Window
 
 Int64 = NDArray[np.int64]

@@ -146,12 +146,20 @@ def turned_first() -> onnx.ModelProto:
     ("given", "constraint"),
     [
         (product((9,), (9, 7)), products.two_matrices),
-        (turned_first(), general.layout_reachable),
         (product((1, 1, 1, 5, 9), (1, 1, 1, 9, 7)), general.at_most_four_dimensions),
     ],
 )
 def test_what_is_refused(given: onnx.ModelProto, constraint: Constraint) -> None:
     assert reason(given) == refusal(constraint)
+
+
+def test_channels_and_pixels_change_places_in_a_product_with_ones() -> None:
+    given = turned_first()
+    compiled = compile_model(given, PRODUCTS, cache=False)
+    assert "product" not in compiled.imported.reasons
+    assert sum(isinstance(op, Product) for op in compiled.imported.graph.ops) == 2
+    found = check(compiled, random_inputs(compiled.program), per_layer=True)
+    assert found.equal, str(found)
 
 
 def test_a_machine_without_the_option_refuses() -> None:
