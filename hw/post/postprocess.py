@@ -16,6 +16,9 @@ from hw.post.shift import ShiftLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT, requantise_latency
 
+LANES_OF_HALVES = 8
+"""Lanes that are told by the same registers in which half of a cycle they are."""
+
 
 def post_layout(lanes: int) -> data.StructLayout:
     """A vector of sums with all that is to be done with it; ``bypass``: steps 1 to 5 only saturate (MAX)."""
@@ -65,7 +68,7 @@ class PostProcess(wiring.Component):
             side = delayed
         m.d.comb += Cat(activate.i.p[name] for name in FINISH).eq(side)
 
-        halves = halves_of_a_cycle(m) if self._config.array_clock > 1 and not self._shifts else None
+        doubled = self._config.array_clock > 1 and not self._shifts
         for n in range(self._lanes):
             m.submodules[f"lane_{n}"] = lane = ShiftLane(self._config) if self._shifts else RequantiseLane(self._config)
             m.d.comb += [
@@ -75,6 +78,8 @@ class PostProcess(wiring.Component):
                 lane.bypass.eq(self.i.p.bypass),
                 activate.i.p.r[n].eq(lane.r),
             ]
-            if halves is not None:
+            if doubled and n % LANES_OF_HALVES == 0:
+                halves = halves_of_a_cycle(m, str(n))
+            if doubled:
                 m.d.comb += lane.second_half.eq(halves.second)
         return m
