@@ -9,14 +9,14 @@ from amaranth import Const, Elaboratable, Module, Signal, Value
 from amaranth.hdl import Fragment
 from amaranth.hdl._ast import Switch
 from amaranth.hdl._xfrm import FragmentTransformer, LHSMaskCollector
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+
+from hw.copies import PINS, Copy
 
 DOMAIN = "sync"
 RESET_CYCLES = 2
 """From a reset to the registers of its leaves, which reset all others a cycle later."""
-LEAF_BITS = 200
-"""Register bits that a leaf resets. Its pins may be a few more: logic before a register may take part in its reset."""
+LEAF_BITS = PINS
+"""Register bits that a leaf resets."""
 
 
 class ResetTree(Elaboratable):
@@ -29,8 +29,8 @@ class ResetTree(Elaboratable):
                          +-- leaf -- or some of the registers of a larger module
                          ...
 
-    Every leaf is a module of its own, for synthesis takes registers of one module that hold the same for one register. Which
-    leaf a register hangs on depends on its module and what is in it alone, so that equal modules stay equal.
+    Every leaf is a ``Copy``. Which leaf a register hangs on depends on its module and what is in it alone, so that equal
+    modules stay equal.
     """
 
     def __init__(self, part: Elaboratable, reset: Value) -> None:
@@ -47,20 +47,6 @@ class ResetTree(Elaboratable):
         return tree
 
 
-class _Leaf(wiring.Component):
-    """``leaf`` is ``root`` a cycle later."""
-
-    def __init__(self) -> None:
-        super().__init__({"root": In(1), "leaf": Out(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        held = Signal(reset_less=True, attrs={"keep": "true"})
-        m.d[DOMAIN] += held.eq(self.root)
-        m.d.comb += self.leaf.eq(held)
-        return m
-
-
 class _Leaves(FragmentTransformer):
     """Puts the leaves into a fragment and those in it."""
 
@@ -72,17 +58,17 @@ class _Leaves(FragmentTransformer):
     def on_fragment(self, fragment: Fragment) -> Fragment:
         outside = self._shared
         groups = list(_groups(fragment))
-        leaves = []
+        leaves: list[Copy] = []
         if outside is None and _bits_below(fragment) <= LEAF_BITS and fragment.subfragments:
-            leaves.append(_Leaf())
-            self._shared = leaves[0].leaf
+            leaves.append(Copy(1, reset_less=True))
+            self._shared = leaves[0].o
         changed = super().on_fragment(fragment)
         for registers in groups:
             if self._shared is not None:
                 reset = self._shared
             else:
-                leaves.append(_Leaf())
-                reset = leaves[-1].leaf
+                leaves.append(Copy(1, reset_less=True))
+                reset = leaves[-1].o
             statements = [part.eq(init) for part, init in registers]
             changed.add_statements(DOMAIN, Switch(reset, [(1, statements, None)]))
         for signal, _, _ in _registers(fragment):
@@ -90,7 +76,7 @@ class _Leaves(FragmentTransformer):
         self._shared = outside
         for number, leaf in enumerate(leaves):
             holder = Module()
-            holder.d.comb += leaf.root.eq(self._root)
+            holder.d.comb += leaf.i.eq(self._root)
             for domain, statements in Fragment.get(holder, None).statements.items():
                 changed.add_statements(domain, *statements)
             changed.add_subfragment(Fragment.get(leaf, None), f"reset{number or ''}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Const, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,14 +13,18 @@ from hw.arithmetic.choice import pick
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.entries import kept_entries
 from hw.conv.sequence import address_bits, beat_flags
+from hw.copies import PINS, copies
 from isa.config import MachineConfig
+
+TOTALS_OF_COPY = PINS // 32
+"""Sums that the same registers tell what to do."""
 
 
 class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
-    ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
-    cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
+    ``beat`` belongs to the sums present in this cycle, ``next`` is what it is in the next one, and ``ahead`` what it is
+    ``READ_AHEAD`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
     the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
     themselves are still intact; what is drained later waits in a shadow register. To each sum its pixel's
     correction is added (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
@@ -39,6 +43,7 @@ class Accumulate(wiring.Component):
         super().__init__({
             "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
             "beat": In(flags),
+            "next": In(flags),
             "ahead": In(flags),
             "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
@@ -56,14 +61,16 @@ class Accumulate(wiring.Component):
         count = c.px_p * c.oc_p
         write, entry = kept_entries(m, c, count, self.ahead)
 
-        totals = []
+        totals: list[Value] = []
         beat = self.beat.beat
+        told = copies(m, Cat(self.next.valid, self.next.beat.first), -(-count // TOTALS_OF_COPY), "told")
         adders = adders_of(platform, c)
         for n in range(count):
             pixel, lane = divmod(n, c.oc_p)
             one_more = is_one_less(c, pixel, lane)
             shown = self.sums[pixel][lane]
-            totals.append(adders.running(m, shown, entry[n], beat.first, one_more, self.beat.valid, f"total_{n}"))
+            valid, first = told[n // TOTALS_OF_COPY]
+            totals.append(adders.running(m, shown, entry[n], first, one_more, valid, f"total_{n}"))
 
         done = Signal()
         done_beat = Signal.like(beat)

@@ -16,6 +16,8 @@ from hw.post.shift import ShiftLane
 from isa.config import MachineConfig
 from isa.latency import SHIFT, requantise_latency
 
+LANES_OF_STAGES = 3
+"""Lanes whose stages the same registers enable."""
 LANES_OF_HALVES = 8
 """Lanes that are told by the same registers in which half of a cycle they are."""
 
@@ -28,6 +30,25 @@ def post_layout(lanes: int) -> data.StructLayout:
         "bypass": unsigned(1),
         **FINISH,
     })
+
+
+class Stages(wiring.Component):
+    """Which stages of a pipeline take a vector: ``valid`` is at the first one, ``out`` behind the last. The first stage takes
+    whatever is there, so that VALID drives no enables.
+
+    Each group of lanes has one of its own, in its own module: synthesis takes equal registers of a module for one.
+    """
+
+    def __init__(self, stages: int) -> None:
+        self._stages = stages
+        super().__init__({"valid": In(1), "advance": Out(stages), "out": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        held = Signal(self._stages, attrs={"keep": "true"})
+        m.d.sync += held.eq(Cat(self.valid, held[:-1]))
+        m.d.comb += [self.advance.eq(Cat(1, held[:-1])), self.out.eq(held[-1])]
+        return m
 
 
 class PostProcess(wiring.Component):
@@ -55,15 +76,13 @@ class PostProcess(wiring.Component):
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
         stages = SHIFT if self._shifts else requantise_latency(self._config)
-        valid = Signal(stages)
-        advance = Signal(stages)
-        m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), activate.i.valid.eq(valid[-1])]
-        m.d.sync += valid.eq(advance)
+        m.submodules.stages = beside = Stages(stages)
+        m.d.comb += [beside.valid.eq(self.i.valid), activate.i.valid.eq(beside.out)]
 
         side = Cat(self.i.p[name] for name in FINISH)
         for n in range(stages):
             delayed = Signal(len(side), name=f"side_{n}")
-            with m.If(advance[n]):
+            with m.If(beside.advance[n]):
                 m.d.sync += delayed.eq(side)
             side = delayed
         m.d.comb += Cat(activate.i.p[name] for name in FINISH).eq(side)
@@ -71,8 +90,11 @@ class PostProcess(wiring.Component):
         doubled = self._config.array_clock > 1 and not self._shifts
         for n in range(self._lanes):
             m.submodules[f"lane_{n}"] = lane = ShiftLane(self._config) if self._shifts else RequantiseLane(self._config)
+            if n % LANES_OF_STAGES == 0:
+                m.submodules[f"stages_{n}"] = told = Stages(stages)
+                m.d.comb += told.valid.eq(self.i.valid)
             m.d.comb += [
-                lane.advance.eq(advance),
+                lane.advance.eq(told.advance),
                 lane.acc.eq(self.i.p.acc[n]),
                 lane.param.eq(self.i.p.params[n]),
                 lane.bypass.eq(self.i.p.bypass),
