@@ -48,7 +48,7 @@ read_verilog mapped.v
 link_design {top}
 {clocks}
 report_checks -path_delay max -format full
-report_worst_slack -max
+report_worst_slack
 """
 
 

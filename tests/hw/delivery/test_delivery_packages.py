@@ -204,7 +204,7 @@ def test_two_ports_are_two_buses_of_half_the_width(two_ports: Arranged) -> None:
     found = buses(two_ports.top)
     for name in ("m_axi0", "m_axi1"):
         told = found[name].parameters
-        assert (told["DATA_WIDTH"], told["MAX_BURST_LENGTH"]) == ("32", "32")
+        assert (told["DATA_WIDTH"], told["MAX_BURST_LENGTH"]) == ("32", "16")
     assert found["clk"].parameters["ASSOCIATED_BUSIF"] == "m_axi0:m_axi1:s_axil"
     text = litex_module(two_ports.top, TWO_PORTS, LOW, two_ports.sources)
     ast.parse(text)

@@ -52,6 +52,7 @@ endmodule
 
 
 @needs_cells
+@needs("sta")
 def test_cells_are_counted_and_srams_are_not_cells(tmp_path: Path) -> None:
     areas = cell_areas(liberty().read_text())
     found = asic_of_design(split_design(DESIGN), {"clk": 10.0}, report=lambda line: None, cache=tmp_path)
