@@ -42,6 +42,8 @@ SRAM_OVERHEAD = 1.4
 SECONDS = 0.25
 """Of a core for each 1 000 characters of Verilog."""
 _MEMORY = re.compile(r"(?:\w+_)?memory_(?P<words>\d+)x(?P<bits>\d+)(?!\w*_async)\w*")
+_DRIVE = "set_driving_cell BUFX2\nset_load 20.0\n"
+"""What drives a module's inputs, and the femtofarads at its outputs: with them ``abc`` buffers and sizes."""
 _STA = """\
 read_liberty cells.lib
 read_verilog mapped.v
@@ -113,14 +115,16 @@ def asic_of_design(
     report(f"yosys: {FIRST_RUN}")
     sta = shutil.which("sta")
     text = "".join(_logic(module) for module in design.modules.values())
-    made_from = "\0".join(("1", yosys.version, sta or "", cells, repr(periods), text))
+    made_from = "\0".join(("2", yosys.version, sta or "", cells, repr(periods), text))
     kept = cache_directory(cache) / "synthesis" / f"asic_{hashlib.sha256(made_from.encode()).hexdigest()[:32]}.json"
     if not kept.exists():
         pace = Pace(SECONDS * len(text) / 1000)
         with temporary_folder() as work:
             (work / "cells.lib").write_text(cells)
             (work / "modules.v").write_text(text)
-            yosys.run(["-q", "-p", _script(design.top)], work, lambda: report(pace.doing(f"{yosys.version} for {NAME}")))
+            (work / "drive.txt").write_text(_DRIVE)
+            script = _script(design.top, 1000 * next(iter(periods.values())))
+            yosys.run(["-q", "-p", script], work, lambda: report(pace.doing(f"{yosys.version} for {NAME}")))
             counted = json.loads((work / "stat.json").read_text())["modules"]
             period, path = _slowest(sta, design.top, periods, work) if sta else (None, ())
         tools = yosys.version + (", OpenSTA" if sta else "")
@@ -136,11 +140,12 @@ def _logic(module: DesignModule) -> str:
     return module.text if sram_bits(module.name) is None else module.stub
 
 
-def _script(top: str) -> str:
-    """Module by module, as on FPGAs: nothing is flattened."""
+def _script(top: str, picoseconds: float) -> str:
+    """Module by module, as on FPGAs: nothing is flattened. Wide nets get buffers, for the clock's period."""
     return (
         f"read_verilog modules.v; hierarchy -top {top}; synth -noabc -top {top}; dfflibmap -liberty cells.lib; "
-        f"abc -liberty cells.lib; clean; delete =p:* t:$scopeinfo; tee -o stat.json stat -json; splitnets; opt_clean -purge; "
+        f"abc -liberty cells.lib -constr drive.txt -D {picoseconds:.0f}; clean; "
+        f"delete =p:* t:$scopeinfo; tee -o stat.json stat -json; splitnets; opt_clean -purge; "
         f"write_verilog -noattr -noexpr mapped.v"
     )
 
