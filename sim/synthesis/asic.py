@@ -162,7 +162,8 @@ def _counted(
         unknown = sorted(kind for kind in here if kind not in areas and kind not in design.modules)
         if unknown:
             raise SynthesisError(f"cells {NAME}: module {module} has {', '.join(unknown)}, which the liberty file lacks")
-        return sum(number * areas[kind] for kind, number in here.items() if kind in areas) / areas[GATE]
+        area: float = sum(number * areas[kind] for kind, number in here.items() if kind in areas)
+        return area / areas[GATE]
 
     def below(module: str) -> float:
         return sum(times * gates(name) for name, times in design.counts(module).items())
