@@ -15,7 +15,7 @@ from soc.firmware import missing
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "iverilog": "iverilog", "yosys": "yosys", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
-    "tclsh": "tcl", "sta": "opensta qflow-tech-osu018", "dtc": "device-tree-compiler", "chromium": "chromium",
+    "tclsh": "tcl", "sta": "opensta", "dtc": "device-tree-compiler", "chromium": "chromium",
 }  # fmt: skip
 """The Debian package of each program."""
 ALSO = {"chromium": ("google-chrome",)}
