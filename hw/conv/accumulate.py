@@ -95,10 +95,14 @@ class Accumulate(wiring.Component):
         kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
             m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
-            m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
             m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
+        groups = range(0, len(shadow), TOTALS_OF_COPY)
+        for first, fills in zip(groups, copies(m, self._arriving(), len(groups), "fills"), strict=True):
+            with m.If(fills):
+                group = slice(first, first + TOTALS_OF_COPY)
+                m.d.sync += [s.eq(total) for s, total in zip(shadow[group], totals[width:][group], strict=True)]
         m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
         sums = [Signal(signed(32), name=f"drained_{n}") for n in range(width)]
         corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
@@ -120,7 +124,7 @@ class Accumulate(wiring.Component):
         """The parameter records of what is drained in the next cycle, asked for then: it is shown a cycle later still."""
         c, cycles = self.config, self.drain_cycles
         held = Signal.like(self.param, reset_less=True)
-        arriving = self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
+        arriving = self._arriving()
         with m.If(arriving):
             m.d.sync += held.eq(self.beat.beat.param)
         follows = Signal.like(left)
@@ -130,3 +134,7 @@ class Accumulate(wiring.Component):
             self.param.eq(Mux(arriving, self.beat.beat.param, held)),
             self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),
         ]
+
+    def _arriving(self) -> Value:
+        """The last sums of a reduction that is drained are there in the next cycle."""
+        return self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
