@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth import ClockDomain, Module, ResetInserter
+from amaranth import ClockDomain, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -26,6 +26,7 @@ from hw.move.load import LoadUnit
 from hw.move.parameters import MEMORIES
 from hw.move.save import SaveUnit
 from hw.pool.unit import PoolUnit
+from hw.reset import ResetTree
 from hw.rows.unit import RowUnit
 from isa.capabilities import built_units
 from isa.config import MachineConfig
@@ -94,7 +95,7 @@ class Core(wiring.Component):
         if self.config.axi_ports > 1:
             outside["bridge"] = PortBridge(self.config)
         for name, part in {**{unit.name.lower(): part for unit, part in parts.items()}, **outside}.items():
-            m.submodules[name] = ResetInserter(control.unit_reset)(part)
+            m.submodules[name] = ResetTree(part, control.unit_reset)
 
         for unit, part in parts.items():
             name = unit.name.lower()

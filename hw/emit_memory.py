@@ -12,6 +12,7 @@ from amaranth.hdl import Instance
 from amaranth.lib.memory import Memory
 
 from hw.arithmetic.cascade import Cascades
+from isa.ram import made_of
 
 _TEMPLATE = """\
 module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_data);
@@ -23,18 +24,20 @@ module {name} (clk, write_en, write_addr, write_data, read_en, read_addr, read_d
   input [{addr_top}:0] read_addr;
   output [{top}:0] read_data;
   {attribute}reg [{top}:0] words [0:{last}];
-  integer i;
-  initial for (i = 0; i < {depth}; i = i + 1) words[i] = {width}'d0;
-  always @(posedge clk) begin
+{cleared}  always @(posedge clk) begin
 {writes}
   end
 {read}
 endmodule
 """
+_CLEARED = """\
+  integer i;
+  initial for (i = 0; i < {depth}; i = i + 1) words[i] = {width}'d0;
+"""
 _READ_REGISTER = """\
   reg [{top}:0] read_data;
-  initial read_data = {width}'d0;
-  always @(posedge clk) if (read_en) read_data <= words[read_addr];"""
+{read_cleared}  always @(posedge clk) if (read_en) read_data <= words[read_addr];"""
+_READ_CLEARED = "  initial read_data = {width}'d0;\n"
 _READ_WIRE = "  assign read_data = words[read_addr];"
 
 
@@ -63,10 +66,11 @@ class MemoryShape:
             f"    if (write_en[{part}]) words[write_addr]{written if self.parts > 1 else ''} <= write_data{written};"
             for part, written in enumerate(bits)
         ]
-        # What a read in the cycle of a write returns, nobody needs: without this word yosys builds around block RAMs what they
-        # do not promise.
-        attributes = ["no_rw_check"] if self.registered else []
-        attributes += [f'ram_style = "{self.style}"'] if self.style else []
+        # What a read in the cycle of a write returns, nobody needs: without these words, the first of which is yosys' and the
+        # other Vivado's, tools build around block RAMs what they do not promise.
+        attributes = ["no_rw_check", 'rw_addr_collision = "no"'] if self.registered else []
+        style = made_of(self.style, self.depth) if self.registered else self.style
+        attributes += [f'ram_style = "{style}"'] if style else []
         numbers = {
             "name": self.name,
             "attribute": f"(* {', '.join(attributes)} *) " if attributes else "",
@@ -77,8 +81,13 @@ class MemoryShape:
             "parts_top": self.parts - 1,
             "addr_top": max(0, (self.depth - 1).bit_length() - 1),
         }
-        read = (_READ_REGISTER if self.registered else _READ_WIRE).format(**numbers)
-        return _TEMPLATE.format(writes="\n".join(writes), read=read, **numbers)
+        cleared, read_cleared = (self._for_simulation(text.format(**numbers)) for text in (_CLEARED, _READ_CLEARED))
+        read = (_READ_REGISTER if self.registered else _READ_WIRE).format(read_cleared=read_cleared, **numbers)
+        return _TEMPLATE.format(writes="\n".join(writes), read=read, cleared=cleared, **numbers)
+
+    def _for_simulation(self, initial: str) -> str:
+        """UltraRAM has no initial values: synthesis does not see any."""
+        return f"`ifndef SYNTHESIS\n{initial}`endif\n" if self.style == "ultra" else initial
 
 
 class MemoryModules:

@@ -89,7 +89,7 @@ class MachineConfig:
     """32-bit words in the instruction queue of each unit."""
     clock_mhz: int
     """Turns cycles into seconds in reports; constraints and ``tilewright place`` ask for it."""
-    axi_burst_beats: int = 32
+    axi_burst_beats: int = 16
     """Longest AXI burst in beats, at most 4 KB; 16 for AXI3."""
     axi_reads: int = 64
     """Read bursts that may be on their way at a time, instruction fetch included."""

@@ -19,3 +19,15 @@ RAM_FIELDS = {
 def ram_attributes(style: str) -> dict[str, str]:
     """The attribute of Verilog by which synthesis knows."""
     return {} if style == "auto" else {"ram_style": style}
+
+
+LUT_WORDS = 64
+"""Registered memories of more words are made of blocks unless the configuration says what of: a LUT holds 64 bits on Xilinx'
+chips, and blocks that hold fewer words stand nearly empty."""
+
+
+def made_of(style: str, words: int) -> str:
+    """What synthesis is told of a memory with registered reads, so that every tool chooses alike."""
+    if style not in ("", "auto"):
+        return style
+    return "distributed" if words <= LUT_WORDS else "block"

@@ -45,7 +45,11 @@ RULES = (
     ("`*_HI` where addresses have 32 bits", "Reads 0; a write changes nothing. So do missing bits of wider addresses."),
     ("write to a set-up register while not IDLE", "OKAY. Nothing changes; REFUSED, until the next START that is taken."),
     ("START while not IDLE, or with another bit", "Nothing starts; REFUSED, until the next START that is taken."),
-    ("START that is taken", "BUSY. DONE, ERROR, REFUSED and ERROR_CODE are cleared, counters begin at 0. IRQ_PENDING stays."),
+    (
+        "START that is taken",
+        "BUSY. DONE, ERROR, REFUSED and ERROR_CODE are cleared, counters begin at 0 two cycles later, the program with them. "
+        "IRQ_PENDING stays.",
+    ),
     ("START, an address between beats", "The fault MISALIGNED, before any other. Nothing is fetched."),
     ("END", "DONE and IDLE, no longer BUSY. IRQ_PENDING is set."),
     ("fault, or ABORT while BUSY", "BUSY until all bursts are complete. Then ERROR and IDLE; IRQ_PENDING is set."),

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from hw.delivery.package import package
-from isa.config import MachineConfig, preset
+from isa.config import PRESETS, MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog
 from soc.digits import Answer, answers, digits_images, digits_program
@@ -21,13 +21,15 @@ from tilewright.exits import Exit
 from tilewright.options import write_file
 
 LIBRARIES = ("litex", "litedram", "migen", "pythondata_cpu_vexriscv")
+SMALL, LARGE = "nano", "ulx3s"
+"""The machines that an LFE5U-25F and an LFE5U-85F hold beside the rest of the system."""
 CYCLES = 100_000_000
 """What a simulation may take."""
 _LINE = re.compile(r"image (\d+): class (\d+), outputs (\w{8}), (\d+) cycles")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m soc", description="The system on chip around nano, with LiteX.")
+    parser = argparse.ArgumentParser(prog="python -m soc", description="The system on chip around the machine, with LiteX.")
     commands = parser.add_subparsers(dest="command", required=True)
     simulated = commands.add_parser("simulate", help="run firmware and machine in Verilator; compare with Python's runtime")
     simulated.add_argument("--memory", choices=("bench", "sdram"), default="bench", help="see soc/simulation.py")
@@ -36,6 +38,7 @@ def main() -> int:
     board.add_argument("--mhz", type=float, default=40, help="clock of processor, machine and SDRAM")
     board.add_argument("--seed", type=int, default=1, help="another one, another placement")
     for command in (simulated, board):
+        command.add_argument("--config", choices=PRESETS, help=f"the machine; default: {SMALL}, on an LFE5U-85F {LARGE}")
         command.add_argument("--images", type=int, default=10, help="held-out images in the ROM")
         command.add_argument("--out", type=Path, default=Path("build/soc"), help="folder for what is made")
     chosen = parser.parse_args()
@@ -44,7 +47,8 @@ def main() -> int:
         print(f"soc: {reason}", file=sys.stderr)
         return Exit.BAD_INPUT
     logging.disable(logging.INFO)
-    config = preset("nano")
+    on_large = chosen.command == "ulx3s" and chosen.device == "LFE5U-85F"
+    config = preset(chosen.config or (LARGE if on_large else SMALL))
     write_package(config, chosen.out / "package")
     if chosen.command == "simulate":
         return simulate(config, chosen.out, chosen.memory, chosen.images)

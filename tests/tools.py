@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from sim.rtl.compiler import compiler_name
+from sim.synthesis.asic import LIBERTY
 from soc.firmware import missing
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "iverilog": "iverilog", "yosys": "yosys", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
-    "tclsh": "tcl", "dtc": "device-tree-compiler", "chromium": "chromium",
+    "tclsh": "tcl", "sta": "opensta", "dtc": "device-tree-compiler", "chromium": "chromium",
 }  # fmt: skip
 """The Debian package of each program."""
 ALSO = {"chromium": ("google-chrome",)}
@@ -45,6 +46,10 @@ needs_cxx = pytest.mark.skipif(
 """For a test of what is compiled by the computer's own compiler."""
 needs_firmware = pytest.mark.skipif(bool(missing()), reason=f"{PICOLIBC} is not installed: apt-get install {PICOLIBC}")
 """For a test that makes firmware for RISC-V: the compiler comes with its library."""
+needs_cells = pytest.mark.skipif(
+    not LIBERTY.exists(), reason=f"{LIBERTY.name} is not installed: apt-get install qflow-tech-osu018"
+)
+"""For a test of standard cells."""
 needs_onnxruntime_header = pytest.mark.skipif(
     not INCLUDES, reason=f"{HEADER} is not installed: unpack a release of onnxruntime, and set ONNXRUNTIME_INCLUDE"
 )

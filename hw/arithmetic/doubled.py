@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth import Cat, Const, Elaboratable, Module, Mux, Signal, Value, signed
 
 from hw.arithmetic.cascade import SPLIT, Dsp48Cascades, cascades_of, registered
 from hw.arithmetic.dsp48e2 import P_BITS, Halves, Sum, dsp48e2_in_turns, dsp48e2_running
@@ -55,13 +55,32 @@ class Taken:
     late: bool
 
 
-def halves_of_a_cycle(m: Module) -> Halves:
-    """Registers that tell the halves of the machine's cycles apart."""
-    toggle, before = Signal(name="toggle"), Signal(name="toggle_before", reset_less=True)
-    first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
-    m.d.sync += toggle.eq(~toggle)
-    m.d[FAST] += [before.eq(toggle), second.eq(toggle ^ before), first.eq(~(toggle ^ before))]
-    return Halves(first, second)
+class HalvesOfACycle(Elaboratable):
+    """Registers that tell the halves of the machine's cycles apart. Each one is a module of its own, for synthesis takes
+    registers of one module that hold the same for one register: who needs them at many places makes several."""
+
+    def __init__(self) -> None:
+        first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
+        self.halves = Halves(first, second)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        toggle = Signal(attrs={"keep": "true"})
+        before = Signal(name="toggle_before", reset_less=True)
+        m.d.sync += toggle.eq(~toggle)
+        m.d[FAST] += [
+            before.eq(toggle),
+            self.halves.second.eq(toggle ^ before),
+            self.halves.first.eq(~(toggle ^ before)),
+        ]
+        return m
+
+
+def halves_of_a_cycle(m: Module, name: str = "") -> Halves:
+    """Those of a new ``HalvesOfACycle``, for at most as many pins as a register may drive at twice the clock."""
+    part = HalvesOfACycle()
+    m.submodules[f"halves{name and f'_{name}'}"] = part
+    return part.halves
 
 
 @dataclass(frozen=True)

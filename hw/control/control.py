@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Module, Mux, ResetInserter, Signal, Value, unsigned
+from amaranth import Cat, Const, Elaboratable, Module, Mux, ResetSignal, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,6 +20,7 @@ from hw.control.unfinished import Unfinished
 from hw.control.units import BusActivity, TraceSignature
 from hw.control.watchdog import Watchdog
 from hw.interfaces import TICKET_BITS, UnitSignature
+from hw.reset import ResetTree
 from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.depths import IN_FLIGHT
@@ -32,9 +33,9 @@ class Control(wiring.Component):
     """Runs a program: ``bus`` is the driver's AXI4-Lite port, one member per built unit (``load``, ``save``, ...) goes to
     the unit, ``trace_<unit>`` tells what it does when.
 
-    ``unit_reset`` is high for one cycle before each program, when nothing is on the bus, and must reset the units and the
-    AXI engines, so that a program always begins from the same state, also after an error. ``halt`` is high from a fault
-    until then; an abort is a fault, too.
+    ``unit_reset`` is high for one cycle before each program, when nothing is on the bus, and in every cycle of ``rst``; a
+    ``ResetTree`` takes it to the units and the AXI engines, so that a program always begins from the same state, also after
+    an error. ``halt`` is high from a fault until then; an abort is a fault, too.
 
     Faults are reported one cycle after they show, that of the watchdog two; those of one cycle in the order dispatch, units
     (for one unit: its running, its next instruction), watchdog, abort. A program or base between beats is one before all
@@ -61,12 +62,13 @@ class Control(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.registers = registers = Registers(self.config)
-        m.submodules.sequencer = sequencer = Sequencer()
+        registers, sequencer = Registers(self.config), Sequencer()
+        m.submodules.registers = ResetTree(registers, ResetSignal())
+        m.submodules.sequencer = ResetTree(sequencer, ResetSignal())
 
-        def cleared(name: str, part: object) -> None:
+        def cleared(name: str, part: Elaboratable) -> None:
             """Add a part that forgets everything before each program."""
-            m.submodules[name] = ResetInserter(sequencer.clear)(part)
+            m.submodules[name] = ResetTree(part, self.unit_reset)
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(self._units), Watchdog()
         sources = [NO_UNIT, NO_UNIT, *(int(unit) for unit in self._units for _ in range(2)), None, None, NO_UNIT]
@@ -112,7 +114,7 @@ class Control(wiring.Component):
         beats = self.activity.read_beat, self.activity.write_beat
         m.d.comb += [
             self.halt.eq(faults.valid),
-            self.unit_reset.eq(sequencer.clear),
+            self.unit_reset.eq(sequencer.clear | ResetSignal()),
             self.irq.eq(registers.irq),
             self.bases.eq(registers.bases),
             self.limits.eq(registers.limits),
@@ -246,6 +248,6 @@ class Control(wiring.Component):
 
 def _later(m: Module, value: Value) -> Signal:
     """The same a cycle later."""
-    register = Signal(len(value), name="later")
+    register = Signal(len(value), name="later", reset_less=True)
     m.d.sync += register.eq(value)
     return register

@@ -14,14 +14,18 @@ from hw.arithmetic.sums import extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.entries import kept_entries
 from hw.conv.sequence import address_bits, beat_flags
+from hw.copies import PINS, copies
 from isa.config import MachineConfig
+
+TOTALS_OF_COPY = PINS // 32
+"""Sums that the same registers tell what to do."""
 
 
 class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
-    ``beat`` belongs to the sums present in this cycle, ``ahead`` is the beat that comes ``READ_AHEAD``
-    cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
+    ``beat`` belongs to the sums present in this cycle, ``next`` is what it is in the next one, and ``ahead`` what it is
+    ``READ_AHEAD`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
     the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
     themselves are still intact; what is drained later waits in a shadow register. To each sum its pixel's
     correction is added (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
@@ -42,6 +46,7 @@ class Accumulate(wiring.Component):
         super().__init__({
             "sums": In(data.ArrayLayout(data.ArrayLayout(sum_shape(c.ic_p), c.oc_p), c.px_p)),
             "beat": In(flags),
+            "next": In(flags),
             "ahead": In(flags),
             "corrections": In(data.ArrayLayout(signed(32), c.px_p)),
             "valid": Out(1),
@@ -59,8 +64,9 @@ class Accumulate(wiring.Component):
         count = c.px_p * c.oc_p
         write, entry = kept_entries(m, c, count, self.ahead, c.sum_bits)
 
-        totals = []
+        totals: list[Value] = []
         beat = self.beat.beat
+        told = copies(m, Cat(self.next.valid, self.next.beat.first), -(-count // TOTALS_OF_COPY), "told")
         adders = adders_of(platform, c)
         for n in range(count):
             pixel, lane = divmod(n, c.oc_p)
@@ -68,7 +74,8 @@ class Accumulate(wiring.Component):
             shown = self.sums[pixel][lane]
             if c.act16:
                 shown = _worth(shown, beat.high, one_more)
-            totals.append(adders.running(m, shown, entry[n], beat.first, one_more, self.beat.valid, f"total_{n}"))
+            valid, first = told[n // TOTALS_OF_COPY]
+            totals.append(adders.running(m, shown, entry[n], first, one_more, valid, f"total_{n}"))
 
         done = Signal()
         done_beat = Signal.like(beat)
@@ -93,10 +100,14 @@ class Accumulate(wiring.Component):
         kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
             m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
-            m.d.sync += [s.eq(total) for s, total in zip(shadow, totals[width:], strict=True)]
             m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
+        groups = range(0, len(shadow), TOTALS_OF_COPY)
+        for first, fills in zip(groups, copies(m, self._arriving(), len(groups), "fills"), strict=True):
+            with m.If(fills):
+                group = slice(first, first + TOTALS_OF_COPY)
+                m.d.sync += [s.eq(total) for s, total in zip(shadow[group], totals[width:][group], strict=True)]
         m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
         sums = [Signal(signed(c.sum_bits), name=f"drained_{n}") for n in range(width)]
         corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
@@ -121,7 +132,7 @@ class Accumulate(wiring.Component):
         """The parameter records of what is drained in the next cycle, asked for then: it is shown a cycle later still."""
         c, cycles = self.config, self.drain_cycles
         held = Signal.like(self.param, reset_less=True)
-        arriving = self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
+        arriving = self._arriving()
         with m.If(arriving):
             m.d.sync += held.eq(self.beat.beat.param)
         follows = Signal.like(left)
@@ -131,6 +142,10 @@ class Accumulate(wiring.Component):
             self.param.eq(Mux(arriving, self.beat.beat.param, held)),
             self.part.eq(Mux(arriving, 0, pick([(cycles - n) % c.conv_parts for n in range(cycles)], follows))),
         ]
+
+    def _arriving(self) -> Value:
+        """The last sums of a reduction that is drained are there in the next cycle."""
+        return self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
 
 
 def _worth(shown: Value, high: Value, one_more: bool) -> Value:

@@ -10,7 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import Cascades, cascades_of
-from hw.arithmetic.doubled import DoubledCascades, Operand, Turns, doubled_cascades, halves_of_a_cycle
+from hw.arithmetic.doubled import DoubledCascades, Operand, Taken, Turns, doubled_cascades, halves_of_a_cycle
 from hw.arithmetic.joined import join, joined_products
 from hw.arithmetic.packing import GAP, SEED, pack, unpack
 from hw.conv.skew import Skew
@@ -59,7 +59,7 @@ class MacArray(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         if self.config.array_clock > 1:
-            self._doubled(m, doubled_cascades(platform, halves_of_a_cycle(m)))
+            self._doubled(m, lambda name: doubled_cascades(platform, halves_of_a_cycle(m, name)))
         elif self.config.dsp_packing:
             self._cascades(m, cascades_of(platform))
         else:
@@ -102,25 +102,27 @@ class MacArray(wiring.Component):
                     totals.append(kind.chain(m, operands, SEED, _sum_bits(operands), f"{n}_{s}_{k}"))
                 self._show(m, totals, n, s)
 
-    def _doubled(self, m: Module, kind: DoubledCascades) -> None:
+    def _doubled(self, m: Module, kind: Callable[[str], DoubledCascades]) -> None:
+        """Each row of a block of cascades with each column; every such place has halves of a cycle of its own."""
         skew = Skew(self.config)
         wide, narrow = self._operands(m, skew, lambda value, name: register(m, value, name))
         pixels = self.config.packs_pixels
         rows, columns = (wide, _by_turns(narrow)) if pixels else (_by_turns(wide), narrow)
-        taken = [
-            [
-                [kind.operand(m, value, skew.late(i), f"{side}_{n}_{i}_taken") for i, value in enumerate(row)]
-                for n, row in enumerate(all_)
-            ]
-            for side, all_ in (("wide", rows), ("narrow", columns))
-        ]
-        for n, row in enumerate(taken[0]):
-            for s, shared in enumerate(taken[1]):
+        kinds = [[kind(f"{n}_{s}") for s in range(len(columns))] for n in range(len(rows))]
+
+        def taken(own: DoubledCascades, row: list[Any], name: str) -> list[Taken]:
+            return [own.operand(m, value, skew.late(i), f"{name}_{i}_taken") for i, value in enumerate(row)]
+
+        first = [taken(own[0], row, f"wide_{n}") for n, (own, row) in enumerate(zip(kinds, rows, strict=True))]
+        second = [taken(own, column, f"narrow_{s}") for s, (own, column) in enumerate(zip(kinds[0], columns, strict=True))]
+        for n, row in enumerate(first):
+            for s, shared in enumerate(second):
                 totals = []
                 for k in range(self.config.cascades):
                     operands = [(row[i], shared[i]) for i in skew.lanes(k)]
                     name = f"{n}_{s}_{k}"
-                    totals.append(kind.take(m, kind.chain(m, operands, SEED, _sum_bits(operands), name), name))
+                    chain = kinds[n][s].chain(m, operands, SEED, _sum_bits(operands), name)
+                    totals.append(kinds[n][s].take(m, chain, name))
                 for turn, of_turn in enumerate(zip(*totals, strict=True)):
                     place = (n, 2 * s + turn) if pixels else (2 * n + turn, s)
                     self._show(m, list(of_turn), *place)

@@ -7,10 +7,13 @@ from typing import Any
 from amaranth import Module, Signal, signed
 from amaranth.lib import data, memory
 
+from hw.copies import PINS, copies
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 from isa.requantisation import SUM_BITS
 
+ENTRIES_OF_COPY = PINS // 32
+"""Sums of an entry that the same register makes zero."""
 READ_AHEAD = 2
 """Cycles from the beat that asks for its entry to the entry: memory, then its register."""
 
@@ -27,12 +30,13 @@ def kept_entries(m: Module, config: MachineConfig, count: int, ahead: data.View,
     read = storage.read_port()
     write = storage.write_port()
     entry = Signal(entries, reset_less=True)
-    unused = Signal()
+    groups = range(0, count, ENTRIES_OF_COPY)
     m.d.comb += [
         read.en.eq(ahead.valid & ahead.beat.first & ahead.beat.acc_in),
         read.addr.eq(ahead.beat.entry),
     ]
-    m.d.sync += [unused.eq(~read.en), entry.eq(read.data)]
-    with m.If(unused):
-        m.d.sync += entry.eq(0)
+    m.d.sync += entry.eq(read.data)
+    for first, unused in zip(groups, copies(m, ~read.en, len(groups), "unused"), strict=True):
+        with m.If(unused):
+            m.d.sync += [entry[n].eq(0) for n in range(first, min(first + ENTRIES_OF_COPY, count))]
     return write, entry

@@ -146,6 +146,7 @@ class ConvUnit(wiring.Component):
         m.d.comb += [
             accumulate.sums.eq(array.sums),
             accumulate.beat.eq(arriving),
+            accumulate.next.eq(beats[latency - 1]),
             accumulate.ahead.eq(beats[latency - READ_AHEAD]),
             accumulate.corrections.eq(inputs.corrections),
             inputs.beat.eq(beats[window_beat]),

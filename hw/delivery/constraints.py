@@ -1,8 +1,8 @@
 """What the place and route tool of a chip must be told: the clocks.
 
 The machine has one clock, and a reset that is synchronous to it: no path of it is an exception, so none is constrained away.
-With ``array_clock`` 2 there is a second one of half the period, with an edge at each edge of the first: tools take clocks that
-begin at the same time for related, so that paths between the two have a cycle of the faster, which is what they need.
+With ``array_clock`` 2 there is a second one of half the period, with an edge at each edge of the first. The slower one is
+derived from it, so that tools know that they are related: paths between the two have a cycle of the faster.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ def constraints(config: MachineConfig) -> tuple[str, str]:
         second = f'FREQUENCY PORT "{FAST_CLOCK}" {2 * config.clock_mhz} MHZ;\n' if fast else ""
         return suffix, f'{told}FREQUENCY PORT "clk" {config.clock_mhz} MHZ;\n{second}'
     alone = "# For the machine built alone: inside a design its clocks come constrained, and this file is left out.\n"
-    half = round(500 / config.clock_mhz, 3)
-    period = 2 * half if fast else 1000 / config.clock_mhz
-    lines = [("clk", period), *([(FAST_CLOCK, half)] if fast else [])]
-    clocks = "".join(f"create_clock -name {name} -period {time:.3f} [get_ports {name}]\n" for name, time in lines)
+    if fast:
+        clocks = (
+            f"create_clock -name {FAST_CLOCK} -period {500 / config.clock_mhz:.3f} [get_ports {FAST_CLOCK}]\n"
+            f"create_generated_clock -name clk -source [get_ports {FAST_CLOCK}] -divide_by 2 [get_ports clk]\n"
+        )
+    else:
+        clocks = f"create_clock -name clk -period {1000 / config.clock_mhz:.3f} [get_ports clk]\n"
     return suffix, f"{told}{alone}{clocks}"

@@ -1,4 +1,5 @@
-"""Tcl for Vivado: one script packages the machine for its catalogue of IP, the other makes a design around it.
+"""Tcl for Vivado: one script packages the machine for its catalogue of IP, the other makes a design around it, and constraints
+make the two clocks of a machine with ``array_clock`` 2 arrive together.
 
 What the scripts say of the machine - names and kinds of its interfaces - comes from the ports of the emitted machine. They
 follow UG835, UG1118 and UG994; the suite runs them in a Tcl interpreter whose Vivado commands only write down their calls.
@@ -18,7 +19,7 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
-PACKAGE_FILE, DESIGN_FILE = "package.tcl", "block_design.tcl"
+PACKAGE_FILE, DESIGN_FILE, CLOCKS_FILE = "package.tcl", "block_design.tcl", "clocks.xdc"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ SYSTEMS = {
 def scripts(
     top: VerilogModule, config: MachineConfig, style: Style, sources: list[str], boards: Sequence[Board]
 ) -> dict[str, str]:
-    """Text of both scripts by name, for the machine whose outermost module this is; all ``boards`` are of one family."""
+    """Text of both scripts by name, and of the constraints that there are, for the machine whose outermost module this is; all
+    ``boards`` are of one family."""
     system = SYSTEMS[boards[0].family]
     kinds: dict[str, list[str]] = {}
     for name, bus in buses(top).items():
@@ -92,10 +94,12 @@ def scripts(
     cells = [f"memory{number or ''}" for number in range(len(memory))]
     ports = system.memory[: len(memory)]
     settings = "\n".join((system.settings, *system.port_settings[: len(memory)]))
+    constraints = {CLOCKS_FILE: _CLOCKS} if doubled and boards[0].family == "xcup" else {}
     facts = {
         "name": config.name, "hash": f"{config.hash:#010x}", "top": style.top, "vendor": VENDOR, "library": LIBRARY,
         "version": f"{ISA_VERSION}.{HARDWARE_VERSION}", "sources": " ".join(sources), "mhz": config.clock_mhz,
-        "clock": clock, "doubled": " ".join(doubled), "reset": kinds["reset"][0], "interrupt": kinds["interrupt"][0],
+        "clock": clock, "doubled": " ".join(doubled), "constraints": " ".join(constraints),
+        "reset": kinds["reset"][0], "interrupt": kinds["interrupt"][0],
         "memory": " ".join(memory),
         "ways": "\n".join(f"    {cell} core/{bus} ps/{port}" for cell, bus, port in zip(cells, memory, ports, strict=True)),
         "aclks": " ".join(f"{cell}/aclk" for cell in cells), "aresets": " ".join(f"{cell}/aresetn" for cell in cells),
@@ -108,7 +112,8 @@ def scripts(
         "boards": "\n".join(f"    {board.name:8} {{{board.part} {board.board}}}" for board in boards),
         "default": boards[0].name,
     }  # fmt: skip
-    return {name: _filled(text, facts) for name, text in ((PACKAGE_FILE, _PACKAGE), (DESIGN_FILE, _DESIGN))}
+    texts = {PACKAGE_FILE: _PACKAGE, DESIGN_FILE: _DESIGN, **constraints}
+    return {name: _filled(text, facts) for name, text in texts.items()}
 
 
 def _filled(text: str, facts: dict[str, object]) -> str:
@@ -176,7 +181,7 @@ set_property -dict {
 } $ps
 set core [create_bd_cell -type ip -vlnv @vendor@:@library@:@top@ core]
 
-# One clock for all; what the machine has beyond it runs twice as fast, its edges on those of the first.
+# One clock for all; what the machine has beyond it runs twice as fast, from the same MMCM, its edges on those of the first.
 set clocks [create_bd_cell -type ip -vlnv xilinx.com:ip:clk_wiz clocks]
 set_property -dict {
     CONFIG.CLKOUT1_REQUESTED_OUT_FREQ @mhz@
@@ -217,10 +222,21 @@ validate_bd_design
 save_bd_design
 set top [make_wrapper -files [get_files system.bd] -top]
 add_files -norecurse $top
+foreach constraints {@constraints@} {
+    add_files -fileset constrs_1 -norecurse [file join $here $constraints]
+    set_property USED_IN {implementation} [get_files $constraints]
+}
 set_property top system_wrapper [current_fileset]
 if {$argc > 1 && [lindex $argv 1] eq {bitstream}} {
     launch_runs impl_1 -to_step write_bitstream
     wait_on_run impl_1
     write_hw_platform -fixed -include_bit -force -file [file join $here tilewright_$name.xsa]
 }
+"""
+
+_CLOCKS = """\
+# Both clocks reach the registers of Tilewright's machine "@name@" (@hash@) together: their buffers, behind one MMCM, get one
+# root and one delay. Paths between the two have a cycle of the faster clock.
+set_property CLOCK_DELAY_GROUP tilewright [get_nets -of_objects \
+    [get_pins -hierarchical -filter {NAME =~ */clocks/inst/clkout?_buf/O}]]
 """

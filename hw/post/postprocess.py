@@ -18,6 +18,11 @@ from isa.config import MachineConfig
 from isa.latency import SHIFT, requantise_latency
 from isa.requantisation import SUM_BITS
 
+LANES_OF_STAGES = 3
+"""Lanes whose stages the same registers enable."""
+LANES_OF_HALVES = 8
+"""Lanes that are told by the same registers in which half of a cycle they are."""
+
 
 def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -> data.StructLayout:
     """A vector of sums with all that is to be done with it; ``bypass``: steps 1 to 5 only saturate (MAX)."""
@@ -32,6 +37,25 @@ def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -
 def conv_layout(config: MachineConfig, lanes: int) -> data.StructLayout:
     """The same with sums and results of CONV."""
     return post_layout(lanes, config.sum_bits, config.result_bits)
+
+
+class Stages(wiring.Component):
+    """Which stages of a pipeline take a vector: ``valid`` is at the first one, ``out`` behind the last. The first stage takes
+    whatever is there, so that VALID drives no enables.
+
+    Each group of lanes has one of its own, in its own module: synthesis takes equal registers of a module for one.
+    """
+
+    def __init__(self, stages: int) -> None:
+        self._stages = stages
+        super().__init__({"valid": In(1), "advance": Out(stages), "out": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        held = Signal(self._stages, attrs={"keep": "true"})
+        m.d.sync += held.eq(Cat(self.valid, held[:-1]))
+        m.d.comb += [self.advance.eq(Cat(1, held[:-1])), self.out.eq(held[-1])]
+        return m
 
 
 class PostProcess(wiring.Component):
@@ -60,31 +84,34 @@ class PostProcess(wiring.Component):
         wiring.connect(m, wiring.flipped(self.table_write), activate.table_write)
 
         stages = SHIFT if self._shifts else requantise_latency(self._config)
-        valid = Signal(stages)
-        advance = Signal(stages)
-        m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), activate.i.valid.eq(valid[-1])]
-        m.d.sync += valid.eq(advance)
+        m.submodules.stages = beside = Stages(stages)
+        m.d.comb += [beside.valid.eq(self.i.valid), activate.i.valid.eq(beside.out)]
 
         finish = finish_fields(self._result_bits)
         side = Cat(self.i.p[name] for name in finish)
         for n in range(stages):
             delayed = Signal(len(side), name=f"side_{n}")
-            with m.If(advance[n]):
+            with m.If(beside.advance[n]):
                 m.d.sync += delayed.eq(side)
             side = delayed
         m.d.comb += Cat(activate.i.p[name] for name in finish).eq(side)
 
-        halves = halves_of_a_cycle(m) if self._config.array_clock > 1 and not self._shifts else None
+        doubled = self._config.array_clock > 1 and not self._shifts
         for n in range(self._lanes):
             m.submodules[f"lane_{n}"] = lane = self._lane()
+            if n % LANES_OF_STAGES == 0:
+                m.submodules[f"stages_{n}"] = told = Stages(stages)
+                m.d.comb += told.valid.eq(self.i.valid)
             m.d.comb += [
-                lane.advance.eq(advance),
+                lane.advance.eq(told.advance),
                 lane.acc.eq(self.i.p.acc[n]),
                 lane.param.eq(self.i.p.params[n]),
                 lane.bypass.eq(self.i.p.bypass),
                 activate.i.p.r[n].eq(lane.r),
             ]
-            if halves is not None:
+            if doubled and n % LANES_OF_HALVES == 0:
+                halves = halves_of_a_cycle(m, str(n))
+            if doubled:
                 m.d.comb += lane.second_half.eq(halves.second)
         return m
 

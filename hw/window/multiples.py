@@ -30,28 +30,30 @@ def held_walk(
     Twice as many multiples are made in each cycle. When all are there the walk is ``armed``, until ``release`` says that its
     first group is counted. It stays until that group is ``gone``, for later stages read it. Two bits say where it is:
 
-    ==========  =========  ===========================================================
-    ``loaded``  ``begun``  the walk
-    ==========  =========  ===========================================================
-    0           0          none is held; the next one is taken
-    1           0          its multiples are made; then it is ``armed``
-    1           1          its first group is on its way
-    ==========  =========  ===========================================================
+    =========  =========  ===========================================================
+    ``empty``  ``begun``  the walk
+    =========  =========  ===========================================================
+    1          0          none is held; the next one is taken
+    0          0          its multiples are made; then it is ``armed``
+    0          1          its first group is on its way
+    =========  =========  ===========================================================
+
+    ``empty``, not its opposite, is what registers hold: as it is it enables those that take a walk.
 
     The bits are no FSM: ``release`` and ``gone`` come late, and decoding a state would take a level of logic more. For the same
     reason this is no module of its own. The walk, the multiples, and ``armed``.
     """
     armed = Signal()
-    loaded = Signal()
+    empty = Signal(init=1)
     begun = Signal()
     walk = Signal(given.p.shape())
     steps = Signal(multiples_layout(widths, lanes))
     rounds = raster_rounds(lanes)
     count = Signal(range(rounds + 1))
-    m.d.comb += [given.ready.eq(~loaded), armed.eq(loaded & ~begun & (count == rounds))]
+    m.d.comb += [given.ready.eq(empty), armed.eq(~empty & ~begun & (count == rounds))]
     m.d.sync += [
-        loaded.eq(Mux(loaded, ~gone, given.valid)),
-        begun.eq(loaded & (begun | release)),
+        empty.eq(Mux(empty, ~given.valid, gone)),
+        begun.eq(~empty & (begun | release)),
     ]
 
     def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
@@ -63,7 +65,7 @@ def held_walk(
                 steps.column[known + k].eq(_sum(column, known, k)),
             ]
 
-    with m.If(~loaded):
+    with m.If(empty):
         first = given.p.row_step, given.p.y_step, given.p.column_step
         m.d.sync += [walk.eq(given.p), count.eq(0)]
         m.d.sync += [steps[part][1].eq(step) for part, step in zip(("row", "y", "column"), first, strict=True)]

@@ -55,6 +55,11 @@ def kind_of(cell: str) -> Kind:
     raise SynthesisError(f"levels of logic: cell {cell}: expected one that sim/synthesis/cells.py knows")
 
 
+def is_clock(cell: str, pin: str) -> bool:
+    """Whether a pin takes a clock."""
+    return re.fullmatch(r"FD[RSCP]E C|\S+ W?CLK\w*|\S+ WCK", f"{cell} {pin}") is not None
+
+
 def passages(cell: str, parameters: Mapping[str, str], inputs: Pins, outputs: Pins) -> Iterator[tuple[int, list[int]]]:
     """Every output bit with the input bits that reach it within a clock cycle: none of them if it comes from a register."""
     for pin, bits in outputs.items():

@@ -5,10 +5,11 @@ Modules are put together over all their instances, down to single bits, so a pat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sim.synthesis.cells import LEVELS, Bit, Kind, kind_of, passages
+from sim.synthesis.cells import LEVELS, Bit, Kind, is_clock, kind_of, passages
 from sim.synthesis.mapping import Mapped
 from sim.synthesis.tools import SynthesisError
 
@@ -36,6 +37,10 @@ class NetGraph:
     carries: set[int] = field(default_factory=set)
     """Nets from one cell of a carry chain to the next."""
     ends: list[End] = field(default_factory=list)
+    loads: dict[int, Counter[str]] = field(default_factory=dict)
+    """Pins that a net drives, by kind of cell and pin, as ``FF CE``; those for clocks do not count."""
+    inputs: dict[int, str] = field(default_factory=dict)
+    """Inputs of the machine by net."""
 
     def levels(self, net: int, source: int) -> int:
         """Levels of logic from a source of a net to the net."""
@@ -85,6 +90,11 @@ def build_graph(mapped: Mapping[str, Mapped], top: str) -> NetGraph:
     graph.kinds = {name(net): kind for net, kind in graph.kinds.items()}
     graph.drivers = {name(net): driver for net, driver in graph.drivers.items()}
     graph.carries = {name(net) for net in graph.carries}
+    graph.inputs = {name(net): port for net, port in graph.inputs.items()}
+    loads: dict[int, Counter[str]] = {}
+    for net, pins in graph.loads.items():
+        loads.setdefault(name(net), Counter()).update(pins)
+    graph.loads = loads
     graph.ends = [End(name(end.net), end.instance, end.cell, end.pin) for end in graph.ends]
     return graph
 
@@ -139,6 +149,8 @@ def _place(
                 merged.merge(own, connected)
             if not path and direction == "output" and own is not None:
                 graph.ends.append(End(own, number, "", port))
+            if not path and direction == "input" and own is not None:
+                graph.inputs[own] = port
     for cell, (kind, parameters, inputs, outputs) in netlist["cells"].items():
         if kind in mapped:
             pins = {pin: [net(bit) for bit in bits] for pin, bits in (inputs | outputs).items()}
@@ -156,4 +168,7 @@ def _place(
             if pin in ("CO", "COUT"):
                 graph.carries.update(known(bits))
         for pin, bits in inputs.items():
+            if not is_clock(kind, pin):
+                for found in known(bits):
+                    graph.loads.setdefault(found, Counter())[f"{kind_of(kind).value} {pin}"] += 1
             graph.ends += [End(found, number, cell, pin) for found in known([bit for bit in bits if bit not in passed])]

@@ -34,13 +34,15 @@ class DeepPath:
     through: tuple[str, ...]
     """The instances on its way, each named once."""
     ends: int
+    fan_out: int
+    """The greatest of the nets on its way: pins that it drives."""
 
 
 def deepest_paths(mapped: Mapping[str, Mapped], top: str, sources: Mapping[str, str], *, most: int = 20) -> list[DeepPath]:
     """The deepest first; one for each register, memory or output of a module, however many bits and instances it has."""
     graph = build_graph(mapped, top)
     depths = graph.depths()
-    names = _Names(graph, mapped, sources)
+    names = Names(graph, mapped, sources)
     groups: dict[tuple[str, str], list[End]] = {}
     for end in graph.ends:
         if end.net in depths and (depths[end.net] or end.cell):
@@ -50,7 +52,7 @@ def deepest_paths(mapped: Mapping[str, Mapped], top: str, sources: Mapping[str, 
     return [_path(graph, depths, names, end, alike) for end, alike in deepest[:most]]
 
 
-def _path(graph: NetGraph, depths: Mapping[int, int], names: _Names, end: End, alike: int) -> DeepPath:
+def _path(graph: NetGraph, depths: Mapping[int, int], names: Names, end: End, alike: int) -> DeepPath:
     nets = list(graph.trace(end.net, depths))[::-1]
     chained = {net for before, net in pairwise(nets) if graph.kinds[net] is Kind.CARRY and not graph.levels(net, before)}
     shown = [names.mark(net) for net in nets if net not in chained]
@@ -63,6 +65,7 @@ def _path(graph: NetGraph, depths: Mapping[int, int], names: _Names, end: End, a
         names.end(end),
         tuple(through),
         alike,
+        max(graph.loads[net].total() for net in nets if net in graph.loads),
     )
 
 
@@ -76,7 +79,7 @@ def _runs(marks: Sequence[str]) -> Iterator[str]:
             count = 0
 
 
-class _Names:
+class Names:
     """What nets and cells are called in the Verilog."""
 
     def __init__(self, graph: NetGraph, mapped: Mapping[str, Mapped], sources: Mapping[str, str]) -> None:

@@ -16,11 +16,16 @@ from tilewright.printing import say
 from tilewright.progress import stage_reporter
 
 DEFAULT_FAMILY = "xcup"
+CELLS = "osu018"
+SHOWN = 12
+"""Cells of the slowest path, of its end."""
 
 
 @click.command()
 @config_option()
-@click.option("--target", type=click.Choice(FAMILIES), help="Family of FPGAs.  [default: that of the chip, or xcup]")
+@click.option(
+    "--target", type=click.Choice((*FAMILIES, CELLS)), help="Family of FPGAs, or cells.  [default: that of the chip, or xcup]"
+)
 @click.option("--estimate", "only_estimate", is_flag=True, help="Answer at once by a formula, with its error, without yosys.")
 @click.option("--modules", type=click.IntRange(min=0), default=0, help="Also print this many modules, the largest first.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Runs of yosys at a time.  [default: one for each core]")
@@ -33,17 +38,22 @@ def command(
     """Synthesise the machine with yosys, and say how large each unit is, beside the chip that the configuration names.
 
     Module by module, nothing optimised across modules; what was synthesised before comes from the cache. Block RAMs are of
-    36 Kbit, on ecp5 of 18; LUTs have six inputs, on ecp5 four.
+    36 Kbit, on ecp5 of 18; LUTs have six inputs, on ecp5 four. osu018 is a library of cells for 0.18 um: gate equivalents, the
+    slowest path (by OpenSTA, if it is there), and SRAM by a formula; memories that are read within a cycle are flip-flops.
 
     \b
     Examples:
       tilewright size --config nano
       tilewright size --config mine.toml --target xcup --modules 20
       tilewright size --config mine.toml --estimate
+      tilewright size --config nano --target osu018
     """
     from sim.synthesis.size import size_of
     from sim.synthesis.targets import TARGETS
 
+    if target == CELLS and not only_estimate:
+        _cells(config, as_json=as_json)
+        return
     config = config if cores is None else replace(config, chip_cores=cores)
     chip = chip_of(config.chip)
     family = target or (chip.family if chip else DEFAULT_FAMILY)
@@ -82,6 +92,37 @@ def command(
     largest = sorted(size.modules.items(), key=lambda item: -item[1][0] * item[1][1]["LUT"])
     for name, (times, used) in largest[:modules]:
         _line(f"{times} x {name}", _numbers(used))
+
+
+def _cells(config: MachineConfig, *, as_json: bool) -> None:
+    from sim.synthesis.asic import asic_of
+
+    with stage_reporter(quiet=as_json) as report:
+        found = asic_of(config, report=report)
+    if as_json:
+        print_json({
+            "config": config.name,
+            "target": CELLS,
+            "tools": found.tools,
+            "gates": found.gates,
+            "total": found.total,
+            "flip_flops": found.flip_flops,
+            "sram_bits": found.sram_bits,
+            "sram_um2": found.sram_um2,
+            "period_ns": found.period_ns,
+            "path": list(found.path),
+        })
+        return
+    say(f"{config.name} in cells of {CELLS}, {found.tools}, module by module; gate equivalents")
+    for name, gates in sorted([*found.gates.items(), ("all", found.total)], key=lambda item: item[1]):
+        say(f"{name:24}{gates:12,.0f}")
+    say(f"flip-flops {found.flip_flops:,}; SRAM {found.sram_bits:,} bits, by a formula {found.sram_um2 / 1e6:.2f} mm2")
+    if found.period_ns is None:
+        say("no delays: OpenSTA is not installed (apt-get install opensta)")
+        return
+    say(f"slowest path, without SRAM and wires: {found.period_ns:.2f} ns, {1000 / found.period_ns:.1f} MHz; its end:")
+    for pin in found.path[-SHOWN:]:
+        say(f"  {pin}")
 
 
 def _estimate(config: MachineConfig, family: str, capacity: Mapping[str, int], *, as_json: bool) -> None:

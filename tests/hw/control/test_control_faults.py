@@ -8,6 +8,7 @@ import pytest
 from amaranth.sim import SimulatorContext
 
 from hw.control.sequencer import SETTLE_CYCLES
+from hw.reset import RESET_CYCLES
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.faults import TOKEN_MAX, Fault
@@ -315,6 +316,8 @@ def test_halt_lasts_until_the_next_program_and_the_units_are_reset_before_it() -
         await bench.execute(ctx, encode(Op("END")))
         assert ctx.get(bench.dut.halt)
         await bench.start(ctx, assemble(NANO, op("SAVE")))
+        await ctx.tick().repeat(RESET_CYCLES)
+        assert ctx.get(bench.dut.halt)
         await ctx.tick()
         assert not ctx.get(bench.dut.halt)
         assert await bench.finish(ctx) == (Status.DONE, Fault.NONE, 0)

@@ -18,7 +18,7 @@ from hw.delivery.litex import LITEX_FILE, litex_module
 from hw.delivery.modules import Port
 from hw.delivery.package import TOOLS, has_dsp48e2, package
 from hw.delivery.style import Style
-from hw.delivery.vivado import DESIGN_FILE, PACKAGE_FILE, SYSTEMS, scripts
+from hw.delivery.vivado import CLOCKS_FILE, DESIGN_FILE, PACKAGE_FILE, SYSTEMS, scripts
 from isa.config import MachineConfig, preset
 from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog
@@ -143,6 +143,39 @@ def test_the_design_connects_every_interface_once(board: Board, nano: Arranged, 
         assert len(doubled) == (found is not nano)
 
 
+CLOCK_TREES = r"""
+set pins {system_i/clocks/inst/clkout1_buf/O system_i/clocks/inst/clkout2_buf/O system_i/clocks/inst/clkf_buf/O \
+    system_i/clocks/inst/clkout1_buf/I system_i/core/inst/clkout1_buf/O}
+proc get_pins {hierarchical filter condition} {
+    lassign $condition name is pattern
+    if {[list $hierarchical $filter $name $is] ne {-hierarchical -filter NAME =~}} { error "get_pins: $condition" }
+    lsearch -all -inline -glob $::pins $pattern
+}
+proc get_nets {of pins} { lmap pin $pins { string cat net: $pin } }
+proc set_property {property value nets} { puts [list $property $value $nets] }
+source [lindex $argv 0]
+"""
+"""A Tcl with what Vivado's design holds of clock buffers: three behind the MMCM, one of them its feedback."""
+
+
+@needs("tclsh")
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+def test_two_clocks_have_one_delay(board: Board, nano: Arranged, tmp_path: Path) -> None:
+    assert CLOCKS_FILE not in scripts(nano.top, NANO, LOW, nano.sources, [board])
+    found = with_second_clock(nano)
+    written = scripts(found.top, NANO, LOW, found.sources, [board])
+    asked = calls(written[DESIGN_FILE], tmp_path, board.name)
+    added = [line for line in asked if line.startswith("add_files -fileset constrs_1") and CLOCKS_FILE in line]
+    there = board.family == "xcup"  # others have no such property
+    assert (len(added), CLOCKS_FILE in written) == (there, there)
+    if there:
+        (tmp_path / "trees.tcl").write_text(CLOCK_TREES)
+        (tmp_path / CLOCKS_FILE).write_text(written[CLOCKS_FILE])
+        done = subprocess.run(["tclsh", "trees.tcl", CLOCKS_FILE], cwd=tmp_path, capture_output=True, text=True, check=True)
+        nets = " ".join(f"net:system_i/clocks/inst/clkout{number}_buf/O" for number in (1, 2))
+        assert done.stdout == f"CLOCK_DELAY_GROUP tilewright {{{nets}}}\n"
+
+
 @needs("tclsh")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_each_port_has_its_way_to_memory(board: Board, two_ports: Arranged, tmp_path: Path) -> None:
@@ -171,7 +204,7 @@ def test_two_ports_are_two_buses_of_half_the_width(two_ports: Arranged) -> None:
     found = buses(two_ports.top)
     for name in ("m_axi0", "m_axi1"):
         told = found[name].parameters
-        assert (told["DATA_WIDTH"], told["MAX_BURST_LENGTH"]) == ("32", "32")
+        assert (told["DATA_WIDTH"], told["MAX_BURST_LENGTH"]) == ("32", "16")
     assert found["clk"].parameters["ASSOCIATED_BUSIF"] == "m_axi0:m_axi1:s_axil"
     text = litex_module(two_ports.top, TWO_PORTS, LOW, two_ports.sources)
     ast.parse(text)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sim.synthesis.cells import kind_of, passages
+from sim.synthesis.cells import is_clock, kind_of, passages
 from sim.synthesis.design import split_design
 from sim.synthesis.ecp5 import NARROW_BITS
+from sim.synthesis.fan_out import wide_nets
 from sim.synthesis.graph import build_graph
 from sim.synthesis.mapping import Mapped, map_modules
 from sim.synthesis.targets import TARGETS
@@ -147,6 +149,71 @@ def test_paths_go_through_modules(synthesised: Path) -> None:
     assert (register.begin.signal, register.cells) == ("first.q", "FF 2 LUT carry FF"), "AND outside, sum inside"
     assert register.through == ("first", "top", "second.leaf")
     assert register.ends == 16, "two times eight flip-flops"
+
+
+def test_the_fan_out_of_random_machines() -> None:
+    """Against a count by walking from every pin of a cell to what drives it."""
+    rng = random.Random(6)
+    seen = set()
+    for _ in range(200):
+        netlists: dict[str, Netlist] = {"leaf": random_module(rng, {})}
+        netlists["middle"] = random_module(rng, {**netlists})
+        netlists["top"] = random_module(rng, {**netlists})
+        expected = sorted(drivers_by_walking(netlists).values(), reverse=True)
+        for most in (0, 2):
+            wide = wide_nets(modules(**netlists), "top", {}, most=most)
+            assert [net.pins for net in wide] == [pins for pins in expected if pins > most]
+        seen.update(expected)
+    assert len(seen) > 4
+
+
+def drivers_by_walking(netlists: dict[str, Netlist]) -> Counter[tuple[str, ...]]:
+    """How many pins each driver has: an input of the machine, or a cell by its path."""
+    found: Counter[tuple[str, ...]] = Counter()
+
+    def driver(path: list[tuple[str, str]], module: str, net: int) -> tuple[str, ...]:
+        """``path`` holds module and cell of each instance above."""
+        for name, (kind, _, _, outputs) in netlists[module]["cells"].items():
+            for bits in outputs.values():
+                if net in bits and kind in netlists:
+                    inner = netlists[kind]["ports"]["o"][1][bits.index(net)]
+                    return driver([*path, (module, name)], kind, inner)
+                if net in bits:
+                    return (*(cell for _, cell in path), name)
+        if not path:
+            return ("input", str(net))
+        (above, name), index = path[-1], netlists[module]["ports"]["i"][1].index(net)
+        return driver(path[:-1], above, netlists[above]["cells"][name][2]["i"][index])
+
+    def walk(path: list[tuple[str, str]], module: str) -> None:
+        for name, (kind, _, inputs, _) in netlists[module]["cells"].items():
+            if kind in netlists:
+                walk([*path, (module, name)], kind)
+            else:
+                pins = [bit for pin, bits in inputs.items() for bit in bits if isinstance(bit, int) and pin != "C"]
+                found.update(driver(path, module, bit) for bit in pins)
+
+    walk([], "top")
+    return found
+
+
+def test_pins_for_clocks_do_not_count() -> None:
+    ports = {"i": ["input", [2, 3]], "o": ["output", [10]]}
+    flip_flops = {f"ff{n}": ["FDRE", {}, {"D": [2], "C": [3], "CE": [2]}, {"Q": [10 + n]}] for n in range(5)}
+    (net,) = wide_nets(modules(top={"ports": ports, "cells": flip_flops}), "top", {}, most=4)
+    assert (net.pins, net.driver.signal, net.into) == (10, "i", "5 FF D, 5 FF CE")
+
+
+@pytest.mark.parametrize(
+    ("cell", "pin", "clock"),
+    [
+        ("FDSE", "C", True), ("DSP48E2", "C", False), ("DSP48E2", "CLK", True), ("RAMB36E2", "CLKARDCLK", True),
+        ("RAM64M8", "WCLK", True), ("TRELLIS_DPR16X4", "WCK", True), ("MULT18X18D", "CLK0", True), ("LUT4", "C", False),
+        ("FDRE", "CE", False), ("TRELLIS_FF", "CLK", True),
+    ],
+)  # fmt: skip
+def test_which_pins_are_for_clocks(cell: str, pin: str, clock: bool) -> None:
+    assert is_clock(cell, pin) == clock
 
 
 def test_a_loop_is_named() -> None:
