@@ -168,7 +168,7 @@ class ProductWriter(wiring.Component):
         vector = Mux(filling, now.fill.replicate(config.ic_p), word.data)
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
-        self._sum(m, now, sums, records, step, end_pixel)
+        self._sum(m, now, vector, sums, records, step, end_pixel)
         connect(m, records.params, flipped(self.params))
         m.d.comb += self.active.eq(step)
         weight_outside = Signal()
@@ -207,16 +207,17 @@ class ProductWriter(wiring.Component):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
-        m.d.comb += weights.turned.eq(now.turned)
+        turns = Signal()
+        m.d.comb += turns.eq(write & now.turned)
         m.d.sync += [
             weights.en.eq(write),
             weights.inputs.eq(Mux(write, Mux(now.turned, ~0, lane), 0)),
-            weights.outputs.eq(Mux(now.turned, lane, ~0)),
-            weights.by_input.eq(vector),
-            weights.by_output.eq(pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], chunk)),
+            weights.outputs.eq(Mux(turns, lane, ~0)),
+            weights.data.eq(Mux(turns, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], chunk))),
+            weights.clears.eq(Mux(turns, ~vector, 0)),
         ]
 
-    def _sum(self, m: Module, now: Any, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
+    def _sum(self, m: Module, now: Any, vector: Value, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
         """A vector is summed a cycle after its step."""
         begin = Signal()
         """The vector is the first of its pixel, or of all if not turned."""
@@ -226,7 +227,6 @@ class ProductWriter(wiring.Component):
             sums.clear.eq(self.start),
             sums.turned.eq(now.turned),
             sums.w_zp.eq(now.w_zp),
-            sums.vector.eq(self.weights.by_input),
             records.start.eq(self.start),
             records.p_addr.eq(self.settings.p_addr),
             records.x_zp.eq(now.x_zp),
@@ -235,6 +235,7 @@ class ProductWriter(wiring.Component):
             records.value.eq(sums.value),
         ]
         m.d.sync += [
+            sums.vector.eq(vector),
             sums.counted.eq(counts),
             sums.first.eq(begin),
             sums.last.eq(now.turned & end_pixel),
