@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -54,13 +54,21 @@ class LaneColumns(wiring.Component):
                 number = column * self.beat_bytes + place
                 if number < self.inputs * self.outputs:
                     i, o = divmod(number, self.outputs)
-                    with m.If(~lanes.outputs[o]):
-                        m.d.sync += self.en[number].eq(0)
-                    with m.Else():
-                        m.d.sync += self.en[number].eq(takes | lanes.inputs[i])
-                    for bit in range(8):
-                        with m.If(lanes.clears[8 * i + bit]):
-                            m.d.sync += self.data[number][bit].eq(0)
-                        with m.Else():
-                            m.d.sync += self.data[number][bit].eq(chosen(column % 2, place, o)[bit])
+                    en = takes | lanes.inputs[i]
+                    clears = lanes.clears.word_select(i, 8)
+                    self._take(m, number, en, lanes.outputs[o], chosen(column % 2, place, o), clears)
         return m
+
+    def _take(self, m: Module, number: int, en: Value, may: Value, byte: Value, clears: Value) -> None:
+        takes = Signal(name=f"en{number}")
+        taken = Signal(8, name=f"taken{number}", reset_less=True)
+        with m.If(may):
+            m.d.sync += takes.eq(en)
+        with m.Else():
+            m.d.sync += takes.eq(0)
+        for bit in range(8):
+            with m.If(clears[bit]):
+                m.d.sync += taken[bit].eq(0)
+            with m.Else():
+                m.d.sync += taken[bit].eq(byte[bit])
+        m.d.comb += [self.en[number].eq(takes), self.data[number].eq(taken)]

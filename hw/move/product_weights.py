@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
 from hw.interfaces import TICKET_BITS, LaneWrite
+from hw.misc.delay import Delay
 from hw.move.parameters import write_port
 from hw.move.product_records import RecordWriter
 from hw.move.product_sums import ProductSums
@@ -48,7 +49,7 @@ class ProductWriter(wiring.Component):
                   +-> sums -> records -> params
 
     ``turned``: a word takes a cycle; a pixel of one word takes two, for a record takes as many. Else a word takes a cycle for
-    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written in the cycle after their step.
+    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written two cycles after their step.
 
     =======  ===================================================================================================
     IDLE     until ``start``, with the ``settings``
@@ -165,7 +166,9 @@ class ProductWriter(wiring.Component):
                 ]
             with m.If((step & end_pixel) | sums.shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
-        vector = Mux(filling, now.fill.replicate(config.ic_p), word.data)
+        vector = Signal(8 * config.ic_p)
+        """Of the step before."""
+        m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
         self._sum(m, now, vector, sums, records, step, end_pixel)
@@ -194,7 +197,7 @@ class ProductWriter(wiring.Component):
                 m.d.sync += [base.eq(next_base), addr.eq(next_base)]
             with m.Else():
                 m.d.sync += addr.eq(addr + Mux(now.turned, 1, now.w_step))
-        m.d.sync += self.weights.addr.eq(addr)
+        m.d.sync += self.weights.addr.eq(Delay(m, addr, "later_addr")(1))
         return beyond
 
     def _write(self, m: Module, now: Any, vector: Value, lane: Value, write: Value, end_pixel: Value) -> None:
@@ -207,13 +210,14 @@ class ProductWriter(wiring.Component):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
-        turns = Signal()
-        m.d.comb += turns.eq(write & now.turned)
+        writes, turns, lanes, of_vector = (Delay(m, value, name)(1) for value, name in (
+            (write, "writes"), (write & now.turned, "turns"), (lane, "lanes"), (chunk, "of_vector"),
+        ))  # fmt: skip
         m.d.sync += [
-            weights.en.eq(write),
-            weights.inputs.eq(Mux(write, Mux(now.turned, ~0, lane), 0)),
-            weights.outputs.eq(Mux(turns, lane, ~0)),
-            weights.data.eq(Mux(turns, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], chunk))),
+            weights.en.eq(writes),
+            weights.inputs.eq(Mux(writes, Mux(turns, ~0, lanes), 0)),
+            weights.outputs.eq(Mux(turns, lanes, ~0)),
+            weights.data.eq(Mux(turns, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
             weights.clears.eq(Mux(turns, ~vector, 0)),
         ]
 
@@ -225,6 +229,7 @@ class ProductWriter(wiring.Component):
         m.d.comb += [
             counts.eq(step & (now.turned | end_pixel)),
             sums.clear.eq(self.start),
+            sums.vector.eq(vector),
             sums.turned.eq(now.turned),
             sums.w_zp.eq(now.w_zp),
             records.start.eq(self.start),
@@ -235,7 +240,6 @@ class ProductWriter(wiring.Component):
             records.value.eq(sums.value),
         ]
         m.d.sync += [
-            sums.vector.eq(vector),
             sums.counted.eq(counts),
             sums.first.eq(begin),
             sums.last.eq(now.turned & end_pixel),
