@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.misc.delay import Delay
-from hw.rows.layouts import TOTAL_BITS, RowWrite, fields_layout
+from hw.rows.layouts import TOTALLED, RowWrite, fields_layout
 from hw.rows.memory import LATENCY as MEMORY
 from hw.rows.memory import RowMemory
 from hw.rows.row_pass import RowPass
@@ -19,8 +19,6 @@ from isa.rows import E_BITS
 
 TABLE = 2
 """Cycles from an index to its denominator: table, and a register behind it."""
-
-TOTALLED = data.StructLayout({"most": signed(8), "total": unsigned(TOTAL_BITS)})
 
 
 def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
