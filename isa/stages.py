@@ -98,7 +98,11 @@ ROW_REDUCE = 3
 ROW_TOTAL = 6
 """From the last step of the pass over its denominators to their total, besides the same (``rows/total.py``)."""
 ROW_ROOT = 79
-"""From one row's sums to the next one's, and to its reciprocal root (``rows/reciprocal.py``)."""
+"""From a row's sums to its root (``rows/root.py``)."""
+ROW_RECIPROCAL = 23
+"""From a total to its reciprocal (``rows/reciprocal.py``)."""
+ROW_NUMBERS = 79
+"""From a root to a row's factor and offset (``rows/reciprocal.py``)."""
 ROW_EMIT = 23
 """From the last slice of a word to the word (``rows/emit.py``)."""
 ROWS_HELD = 4
