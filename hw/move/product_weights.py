@@ -167,8 +167,11 @@ class ProductWriter(wiring.Component):
             with m.If((step & end_pixel) | sums.shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
         vector = Signal(8 * config.ic_p)
-        """Of the step before."""
-        m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
+        """Of the step before; 0 if there was none."""
+        with m.If(step):
+            m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
+        with m.Else():
+            m.d.sync += vector.eq(0)
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
         self._sum(m, now, vector, sums, records, step, end_pixel)

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Module, Mux, Signal, signed
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.arithmetic.choice import pick
 from hw.misc.delay import Delay
 from hw.rows.layouts import TAKEN, slice_layout
 from hw.rows.tree import tree
 from isa.config import MachineConfig
 
-
-def square(x: Value) -> Value:
-    """Of a number of nine bits, -255 to 255, in LUTs: of its halves of four bits."""
-    size = Mux(x[-1], -x, x)[:8]
-    low, high = size[:4], size[4:]
-    squares = [pick([n * n for n in range(16)], half) for half in (low, high)]
-    return squares[0] + (squares[1] << 8) + ((low * high) << 5)
+SQUARES = [min(number, 512 - number) ** 2 % (1 << 16) for number in range(512)]
+"""Of numbers of nine bits, signed; -256 is none that occurs."""
 
 
 def latency(config: MachineConfig) -> int:
@@ -30,7 +25,8 @@ def latency(config: MachineConfig) -> int:
 
 class Reduce(wiring.Component):
     """Sums up slices; ``done`` strobes when ``row`` is that of the row that the slice with ``closes`` has ended, ``latency``
-    after it. A slice in every cycle, never a stall. Sums are those of ``x - zp``; they are exact."""
+    after it. A slice in every cycle, never a stall. Sums are those of ``x - zp``; they are exact. Squares are read from a
+    table in block RAM, for adders that make them are eight levels of logic."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
@@ -43,19 +39,21 @@ class Reduce(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
+        m.submodules.of_square = of_square = Memory(shape=16, depth=512, init=SQUARES)
         elements, squares, most = [], [], []
         for lane in range(self.config.row_lanes):
             x, used = self.i.x[lane], self.i.used[lane]
             less = Signal(signed(9), name=f"less{lane}", reset_less=True)
             seen = Signal(signed(8), name=f"seen{lane}", reset_less=True)
             later, later_most = Signal.like(less, name=f"later{lane}"), Signal.like(seen, name=f"later_most{lane}")
-            squared = Signal(unsigned(16), name=f"squared{lane}", reset_less=True)
+            square = of_square.read_port()
             m.d.sync += [
                 less.eq(Mux(used, x - self.zp, 0)), seen.eq(Mux(used, x, -128)),
-                later.eq(less), later_most.eq(seen), squared.eq(square(less)),
+                later.eq(less), later_most.eq(seen),
             ]  # fmt: skip
+            m.d.comb += [square.en.eq(1), square.addr.eq(less)]
             elements.append(later)
-            squares.append(squared)
+            squares.append(square.data)
             most.append(later_most)
         total = tree(m, elements, lambda a, b: a + b, "total")
         of_squares = tree(m, squares, lambda a, b: a + b, "squares")

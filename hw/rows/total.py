@@ -78,7 +78,10 @@ class Totals(wiring.Component):
         seen = []
         for lane in range(self.config.row_lanes):
             value = Signal(E_BITS, name=f"seen{lane}", reset_less=True)
-            m.d.sync += value.eq(Mux(used[lane], self.e[lane], 0))
+            with m.If(used[lane]):
+                m.d.sync += value.eq(self.e[lane])
+            with m.Else():
+                m.d.sync += value.eq(0)
             seen.append(value)
         total = tree(m, seen, lambda a, b: a + b, "total")
         valid, opens, closes = (Delay(m, step[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes"))
