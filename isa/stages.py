@@ -93,7 +93,7 @@ MISC_TURN = 1
 
 ROW_BEGIN = 2
 """From acceptance to the first word that is asked for (``rows/unit.py``)."""
-ROW_REDUCE = 3
+ROW_REDUCE = 5
 """From a row's last slice to its sums, besides a stage for each doubling of the lanes (``rows/take.py``)."""
 ROW_TOTAL = 6
 """From the last step of the pass over its denominators to their total, besides the same (``rows/total.py``)."""

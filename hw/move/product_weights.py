@@ -133,10 +133,10 @@ class ProductWriter(wiring.Component):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
                 m.d.sync += [settle.eq(settle - 1), second.eq(0)]
+                m.d.sync += self.done.eq((settle == 1) & summed)
                 with m.If(settle == 0):
                     m.next = "RECORDS"
                     with m.If(summed):
-                        m.d.comb += self.done.eq(1)
                         m.next = "IDLE"
             with m.State("RECORDS"):
                 m.d.comb += sums.shift.eq(~second)

@@ -76,12 +76,12 @@ class RowUnit(wiring.Component):
         )
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
-            softmax.eq(fields.mode == RowMode.SOFTMAX.value),
             self.active.eq(emit.active),
             read.runs.eq(working & ~stop),
             emit.softmax.eq(softmax),
             reduce.zp.eq(fields.a_zp),
         ]
+        m.d.sync += softmax.eq(fields.mode == RowMode.SOFTMAX.value)
         for part in (read, totals, emit):
             m.d.comb += [part.begin.eq(begin), part.fields.eq(fields)]
         connect(m, read.fm_read, flipped(self.fm_read[0]))
