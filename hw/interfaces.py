@@ -75,9 +75,9 @@ class BufferWrite(wiring.Signature):
 
 
 class LaneWrite(wiring.Signature):
-    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, the byte of input lane ``i`` and
-    output lane ``o`` takes the bits of byte ``o`` of ``data`` that are not in byte ``i`` of ``clears``, where ``inputs[i]`` and
-    ``outputs[o]`` are both set. While ``en`` is low, no bit of ``inputs`` and ``clears`` is set, and each of ``outputs``.
+    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, where ``inputs[i]`` is set and
+    ``spares[o]`` is not, the byte of input lane ``i`` and output lane ``o`` takes the bits of byte ``o`` of ``data`` that are
+    not in byte ``i`` of ``clears``. While ``en`` is low, no bit of ``inputs``, ``spares`` and ``clears`` is set.
     """
 
     def __init__(self, depth_bits: int, ic_p: int, oc_p: int) -> None:
@@ -85,7 +85,7 @@ class LaneWrite(wiring.Signature):
             "en": Out(1),
             "addr": Out(depth_bits),
             "inputs": Out(ic_p),
-            "outputs": Out(oc_p, init=(1 << oc_p) - 1),
+            "spares": Out(oc_p),
             "data": Out(8 * oc_p),
             "clears": Out(8 * ic_p),
         })

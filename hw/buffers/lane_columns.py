@@ -17,7 +17,7 @@ class LaneColumns(wiring.Component):
     lane ``i`` and output lane ``o``. No stalls; ``write`` and ``lanes`` never ask in the same cycle.
 
     A byte costs its registers alone: what it may take is chosen once for all columns whose bytes have the same output lanes,
-    and ``clears`` and ``outputs`` are synchronous resets.
+    and ``clears`` and ``spares`` are synchronous resets.
     """
 
     def __init__(self, depth_bits: int, columns: int, beat_bits: int, lanes: tuple[int, int]) -> None:
@@ -56,16 +56,16 @@ class LaneColumns(wiring.Component):
                     i, o = divmod(number, self.outputs)
                     en = takes | lanes.inputs[i]
                     clears = lanes.clears.word_select(i, 8)
-                    self._take(m, number, en, lanes.outputs[o], chosen(column % 2, place, o), clears)
+                    self._take(m, number, en, lanes.spares[o], chosen(column % 2, place, o), clears)
         return m
 
-    def _take(self, m: Module, number: int, en: Value, may: Value, byte: Value, clears: Value) -> None:
+    def _take(self, m: Module, number: int, en: Value, spares: Value, byte: Value, clears: Value) -> None:
         takes = Signal(name=f"en{number}")
         taken = Signal(8, name=f"taken{number}", reset_less=True)
-        with m.If(may):
-            m.d.sync += takes.eq(en)
-        with m.Else():
+        with m.If(spares):
             m.d.sync += takes.eq(0)
+        with m.Else():
+            m.d.sync += takes.eq(en)
         for bit in range(8):
             with m.If(clears[bit]):
                 m.d.sync += taken[bit].eq(0)

@@ -91,25 +91,24 @@ class ParameterMemory(wiring.Component):
             m.submodules[f"column{column}"] = memory
             write = memory.write_port(granularity=8 if by_lanes else None)
             read = memory.read_port()
-            m.d.comb += Cat(read.en, read.addr).eq(asked[self.delays[column]])
-            words.append(read.data)
-            if by_lanes:
-                first = column * self.beat_bits // 8
-                taken = range(first, first + width // 8)
-                m.d.comb += [
-                    write.en.eq(by_lanes.en[taken.start : taken.stop]),
-                    write.addr.eq(by_lanes.addr),
-                    write.data.eq(Cat(by_lanes.data[byte] for byte in taken)),
-                ]
-                continue
-            for row in range(self.rows):
+            first = column * self.beat_bits // 8
+            for row in range(0 if by_lanes else self.rows):
                 number = row * columns + column
                 with m.If((self.write.column == number) | self._second(number)):
                     m.d.comb += [
                         write.en.eq(self.write.en),
                         write.addr.eq(Cat(Const(row, row_bits), self.write.addr)),
                     ]
-            m.d.comb += write.data.eq(self.write.odd if self.pairs and column % 2 else self.write.data)
+            if by_lanes:
+                m.d.comb += [write.en.eq(by_lanes.en[first : first + width // 8]), write.addr.eq(by_lanes.addr)]
+                data: Value = by_lanes.data.as_value()[8 * first : 8 * first + width]
+            else:
+                data = self.write.odd if self.pairs and column % 2 else self.write.data
+            m.d.comb += [
+                write.data.eq(data),
+                Cat(read.en, read.addr).eq(asked[self.delays[column]]),
+            ]
+            words.append(read.data)
         whole: Value = Cat(words)
         if self.rows == 1 and self.part_bits:
             chosen = Signal.like(part)

@@ -168,10 +168,12 @@ class ProductWriter(wiring.Component):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
         vector = Signal(8 * config.ic_p)
         """Of the step before; 0 if there was none."""
-        with m.If(step):
-            m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
-        with m.Else():
+        idle = Signal()
+        m.d.comb += idle.eq(~step)
+        with m.If(idle):
             m.d.sync += vector.eq(0)
+        with m.Else():
+            m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
         self._sum(m, now, vector, sums, records, step, end_pixel)
@@ -213,15 +215,20 @@ class ProductWriter(wiring.Component):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
-        writes, turns, lanes, of_vector = (Delay(m, value, name)(1) for value, name in (
-            (write, "writes"), (write & now.turned, "turns"), (lane, "lanes"), (chunk, "of_vector"),
-        ))  # fmt: skip
+        turns = Signal()
+        straight = Signal(init=1)
+        m.d.comb += turns.eq(write & now.turned)
+        m.d.sync += straight.eq(~turns)
+        writes, turned, lanes, of_vector = (
+            Delay(m, value, name)(1)
+            for value, name in ((write, "writes"), (turns, "turns"), (lane, "lanes"), (chunk, "of_vector"))
+        )
         m.d.sync += [
             weights.en.eq(writes),
-            weights.inputs.eq(Mux(writes, Mux(turns, ~0, lanes), 0)),
-            weights.outputs.eq(Mux(turns, lanes, ~0)),
-            weights.data.eq(Mux(turns, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
-            weights.clears.eq(Mux(turns, ~vector, 0)),
+            weights.inputs.eq(Mux(writes, Mux(turned, ~0, lanes), 0)),
+            weights.spares.eq(Mux(turned, ~lanes, 0)),
+            weights.data.eq(Mux(turned, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
+            weights.clears.eq(Mux(straight, 0, ~vector)),
         ]
 
     def _sum(self, m: Module, now: Any, vector: Value, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:

@@ -8,6 +8,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.choice import pick
 from hw.arithmetic.sums import chosen_sum
 from hw.misc.delay import Delay
@@ -16,8 +17,6 @@ from hw.rows.quotient import DIVIDES, POINT, held_of
 from isa.rows import B_BITS, B_SHIFT, F_STEP, G_BITS, MOST_F, SHIFTS, T_BITS, T_SHIFT, U_SHIFT
 
 RECORD = data.StructLayout({"g": signed(G_BITS), "b": signed(B_BITS)})
-LOW = 17
-"""Bits of a wide operand that the first DSP of a product takes; the second one has up to 27."""
 U_BITS = TOTAL_BITS - U_SHIFT
 DIFFERENCE_BITS = TOTAL_BITS + 2
 """Of twice a quotient's rest, signed; the lowest 43 of them are those of a normalised value."""
@@ -26,16 +25,16 @@ X_BITS = 10
 EXACT_BITS = U_BITS + G_BITS + 1
 WHOLE_BITS = 10
 """What is more is clamped, whatever the zero-point."""
-PRODUCT = 2
-"""Registers of a product: its parts, their sum."""
+PRODUCT = 3
+"""Registers of a product: factors, parts, their sum."""
 
 T_AT = 3
 """Cycles from an element to its numerator."""
-ESTIMATED = T_AT + 2 + PRODUCT
+ESTIMATED = T_AT + 1 + PRODUCT
 """To the estimate of its quotient, and to the element itself on its way to the same product."""
-DIFFERENT = ESTIMATED + 1 + PRODUCT + 1
+DIFFERENT = ESTIMATED + PRODUCT + 1
 """To what is less than a row's offset, or a quotient's rest."""
-LATENCY = DIFFERENT + 1 + PRODUCT + 3
+LATENCY = DIFFERENT + PRODUCT + 3
 
 
 class Results(wiring.Component):
@@ -66,10 +65,11 @@ class Results(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        slope = Delay(m, self.row.slope, "slope")(ESTIMATED + 1)
+        slope = Delay(m, self.row.slope, "slope")(ESTIMATED)
         offset = Delay(m, self.row.offset, "offset")(DIFFERENT - 1)
         divides = Delay(m, self.row.offset[: DIVIDES.size], "divides")
         in_window, in_product = (data.View(DIVIDES, divides(cycles)) for cycles in (T_AT, T_AT + 1))
+        cascades = cascades_of(platform)
         for lane in range(self.lanes):
             t = Delay(m, self.t[lane], f"t{lane}")
             held, great = held_of(t(0), in_window.window)
@@ -78,23 +78,23 @@ class Results(wiring.Component):
             difference = Signal(signed(DIFFERENCE_BITS), name=f"difference{lane}", reset_less=True)
             record = self.record[lane]
             # The product of softmax's estimate and of the channel's factor.
-            u = _register(m, Mux(self.softmax, held, difference[U_SHIFT:TOTAL_BITS].as_signed()), f"u{lane}")
-            g = _register(m, Mux(self.softmax, in_product.reciprocal, record.g), f"g{lane}")
-            scaled = _product(m, g, u, f"scaled{lane}")
-            much = scaled[POINT + 8 :].any() | Delay(m, great, f"great{lane}")(1 + PRODUCT)
+            u = Mux(self.softmax, held, difference[U_SHIFT:TOTAL_BITS].as_signed())
+            g = Mux(self.softmax, in_product.reciprocal, record.g)
+            scaled = cascades.wide_product(m, g, u, f"scaled{lane}")
+            much = scaled[POINT + 8 :].any() | Delay(m, great, f"great{lane}")(PRODUCT)
             # The product with the row's slope: of an element, or of the estimate and a half.
             n = Cat(scaled[POINT:][:8], much)
             element = Delay(m, self.x[lane], f"x{lane}")(ESTIMATED) - self.zp
-            factor = _register(m, Mux(self.softmax, Cat(Const(1, 1), n[:8]), element), f"factor{lane}")
+            factor = Mux(self.softmax, Cat(Const(1, 1), n[:8]), element)
             n = Delay(m, n, f"n{lane}")
-            moved = _product(m, factor, Cat(slope, Const(0, 1)).as_signed(), f"moved{lane}")
+            moved = cascades.wide_product(m, factor, Cat(slope, Const(0, 1)).as_signed(), f"moved{lane}")
             less = Mux(self.softmax, t(DIFFERENT - 1 - T_AT) << T_SHIFT + 1, offset)
             m.d.sync += difference.eq(chosen_sum(moved[:DIFFERENCE_BITS], ~_wide(less, DIFFERENCE_BITS), 1))
             self._finish(m, lane, difference, scaled, record.b, n)
         return m
 
     def _finish(self, m: Module, lane: int, difference: Signal, scaled: Value, b: Value, n: Delay) -> None:
-        own = Delay(m, b, f"own{lane}")(1 + PRODUCT)
+        own = Delay(m, b, f"own{lane}")(PRODUCT)
         exact = _register(m, (scaled + (own.as_signed() << B_SHIFT))[:EXACT_BITS].as_signed(), f"exact{lane}")
         whole, up = self._rounded(m, lane, exact)
         found = n(DIFFERENT - ESTIMATED)
@@ -136,11 +136,3 @@ def _register(m: Module, value: Value, name: str) -> Signal:
 def _wide(value: Value, bits: int) -> Value:
     return Cat(value, Const(0, max(0, bits - len(value))))[:bits]
 
-
-def _product(m: Module, narrow: Value, wide: Value, name: str) -> Value:
-    """Of signed numbers, ``PRODUCT`` cycles later: of the lowest bits of the ``wide`` one, and of the others with what that
-    carries over, each a DSP's."""
-    low = _register(m, narrow * Cat(wide[:LOW], Const(0, 1)).as_signed(), f"{name}_low")
-    high = _register(m, narrow * wide[LOW:].as_signed(), f"{name}_high")
-    total = _register(m, high + (low >> LOW), f"{name}_sum")
-    return Cat(_register(m, low[:LOW], f"{name}_lowest"), total).as_signed()

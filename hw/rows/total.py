@@ -72,16 +72,16 @@ class Totals(wiring.Component):
             memory.place.eq(step.place),
         ]
         most = Delay(m, self.most.payload, "most")
-        used = Delay(m, step.used, "used")(MEMORY + 1 + TABLE - 1)
+        surplus = Delay(m, ~step.used, "surplus")(MEMORY + 1 + TABLE - 1)
         for lane, index in enumerate(indices(m, memory.x, most(MEMORY), "index")):
             m.d.comb += self.index[lane].eq(index)
         seen = []
         for lane in range(self.config.row_lanes):
             value = Signal(E_BITS, name=f"seen{lane}", reset_less=True)
-            with m.If(used[lane]):
-                m.d.sync += value.eq(self.e[lane])
-            with m.Else():
+            with m.If(surplus[lane]):
                 m.d.sync += value.eq(0)
+            with m.Else():
+                m.d.sync += value.eq(self.e[lane])
             seen.append(value)
         total = tree(m, seen, lambda a, b: a + b, "total")
         valid, opens, closes = (Delay(m, step[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes"))
