@@ -58,12 +58,12 @@ class Reduce(wiring.Component):
             less = Signal(signed(9), name=f"less{lane}", reset_less=True)
             seen = Signal(signed(8), name=f"seen{lane}", reset_less=True)
             m.d.sync += [less.eq(Mux(used, x - self.zp, 0)), seen.eq(Mux(used, x, -128))]
-            elements.append(Delay(m, less, f"less{lane}")(SQUARED))
+            elements.append(less)
             squares.append(squared(m, less, f"squared{lane}"))
-            most.append(Delay(m, seen, f"seen{lane}")(SQUARED))
-        total = tree(m, elements, lambda a, b: a + b, "total")
+            most.append(seen)
+        total = Delay(m, tree(m, elements, lambda a, b: a + b, "total"), "total")(SQUARED)
         of_squares = tree(m, squares, lambda a, b: a + b, "squares")
-        greatest = tree(m, most, lambda a, b: Mux(a > b, a, b), "most")
+        greatest = Delay(m, tree(m, most, lambda a, b: Mux(a > b, a, b), "most"), "most")(SQUARED)
         valid, opens, closes = (
             Delay(m, self.i[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes")
         )  # fmt: skip

@@ -34,15 +34,14 @@ class RowUnit(wiring.Component):
                   |                    +-> Root ---+                             |
                   +-> row buffer: a copy for Totals, a copy for Emit ------------+
 
-    A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, one of NORMALISE
-    or RMS 120 at least, which is what ``Reciprocal`` takes. The row buffer holds ``ROWS_HELD`` rows, so that no pass waits for
-    the end of another. Instructions do not overlap: the next one is accepted in the cycle after ``done``, which comes one cycle
-    after the last write. Its first word comes two passes and some 45 cycles later.
+    A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, 24 at least, one
+    of NORMALISE or RMS 81 at least, which is what ``Root`` takes; ``Reciprocal`` is at the row before meanwhile. The row buffer
+    holds ``ROWS_HELD`` rows, so that no pass waits for the end of another. Instructions do not overlap: the next is accepted
+    in the cycle after ``done``, which comes one cycle after the last write. Its first word comes two passes and some 70 cycles
+    later.
 
     Reads and writes wait for their banks; behind the row buffer nothing stands still, for a word begins only when there is room
     for its result. A row is read whole before its first word is written. ``active``: a slice of results begins.
-
-    Bound by its adders, at four lanes: quotients 2 200 LUTs, factors 1 000 and 16 DSPs, the reciprocal root 500, all else 800.
     """
 
     def __init__(self, config: MachineConfig) -> None:
