@@ -17,7 +17,7 @@ class LaneColumns(wiring.Component):
     lane ``i`` and output lane ``o``. No stalls; ``write`` and ``lanes`` never ask in the same cycle.
 
     A byte costs its registers alone: what it may take is chosen once for all columns whose bytes have the same output lanes,
-    and ``clears`` and ``spares`` are synchronous resets.
+    and ``clears`` and ``spares`` are synchronous resets, so that these registers have no other.
     """
 
     def __init__(self, depth_bits: int, columns: int, beat_bits: int, lanes: tuple[int, int]) -> None:
@@ -60,7 +60,7 @@ class LaneColumns(wiring.Component):
         return m
 
     def _take(self, m: Module, number: int, en: Value, spares: Value, byte: Value, clears: Value) -> None:
-        takes = Signal(name=f"en{number}")
+        takes = Signal(name=f"en{number}", reset_less=True)
         taken = Signal(8, name=f"taken{number}", reset_less=True)
         with m.If(spares):
             m.d.sync += takes.eq(0)

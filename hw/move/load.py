@@ -270,10 +270,10 @@ class LoadUnit(wiring.Component):
         op = self.instruction.payload.op
         load = Signal.like(op.LOAD, name="load")
         same = ("offset", "pixels", "fill", "step", "run", "lead", "region", "flip", "valid")
-        with m.If(self.instruction.payload.opcode == BY_NAME["LOADW"].opcode):
-            m.d.sync += [load.as_value().eq(0), load.rows.eq(1), *(load[name].eq(op.LOADW[name]) for name in same)]
-        with m.Else():
-            m.d.sync += load.eq(op.LOAD)
+        is_loadw = self.instruction.payload.opcode == BY_NAME["LOADW"].opcode
+        for name in op.LOAD.shape().members:
+            as_loadw = op.LOADW[name] if name in same else int(name == "rows")
+            m.d.sync += load[name].eq(Mux(is_loadw, as_loadw, op.LOAD[name]))
         return load
 
     def _hand_on(

@@ -65,7 +65,7 @@ class ProductSums(wiring.Component):
                 zero_points.eq(Mux(first, 0, zero_points) + of_step),
             ]
 
-        sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}") for lane in range(lanes)]
+        sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}", reset_less=True) for lane in range(lanes)]
         for lane_sum, weight, following in zip(sums, weights, [*sums[1:], Const(0, signed(LANE_SUM_BITS))], strict=True):
             with m.If(self.clear):
                 m.d.sync += lane_sum.eq(0)

@@ -166,7 +166,7 @@ class ProductWriter(wiring.Component):
                 ]
             with m.If((step & end_pixel) | sums.shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
-        vector = Signal(8 * config.ic_p)
+        vector = Signal(8 * config.ic_p, reset_less=True)
         """Of the step before; 0 if there was none."""
         idle = Signal()
         m.d.comb += idle.eq(~step)
@@ -215,6 +215,8 @@ class ProductWriter(wiring.Component):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
+        # Without the machine's reset, for they have one of their own.
+        data, clears = Signal.like(weights.data, reset_less=True), Signal.like(weights.clears, reset_less=True)
         turns = Signal()
         straight = Signal(init=1)
         m.d.comb += turns.eq(write & now.turned)
@@ -227,9 +229,10 @@ class ProductWriter(wiring.Component):
             weights.en.eq(writes),
             weights.inputs.eq(Mux(writes, Mux(turned, ~0, lanes), 0)),
             weights.spares.eq(Mux(turned, ~lanes, 0)),
-            weights.data.eq(Mux(turned, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
-            weights.clears.eq(Mux(straight, 0, ~vector)),
+            data.eq(Mux(turned, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
+            clears.eq(Mux(straight, 0, ~vector)),
         ]
+        m.d.comb += [weights.data.eq(data), weights.clears.eq(clears)]
 
     def _sum(self, m: Module, now: Any, vector: Value, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
         """A vector is summed a cycle after its step."""

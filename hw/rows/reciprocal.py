@@ -50,10 +50,10 @@ class Reciprocal(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         total, rooted = self.totals.payload.total, self.roots.payload
-        window = Signal(2)
-        divisor = Signal(R_BITS)
-        rest = Signal(R_BITS)
-        quotient = Signal(Q_BITS)
+        window = Signal(2, reset_less=True)
+        divisor = Signal(R_BITS, reset_less=True)
+        rest = Signal(R_BITS, reset_less=True)
+        quotient = Signal(Q_BITS, reset_less=True)
         shift = Signal(range(P_SHIFT + 1))
         left = Signal(range(Q_BITS))
         takes, divides, multiplies, shifts = (Signal(name=name) for name in ("takes", "divides", "multiplies", "shifts"))
@@ -116,8 +116,8 @@ class Reciprocal(wiring.Component):
     def _product(self, m: Module, name: str, multiplier: Value, takes: Value, moves: Value, term: Value, sign: Value) -> Value:
         """A bit of the multiplier in each move, which goes out below while the product comes in; its last one may be a
         ``sign``."""
-        high = Signal(signed(Q_BITS + 1), name=f"{name}_high")
-        low = Signal(SUM_BITS, name=f"{name}_low")
+        high = Signal(signed(Q_BITS + 1), name=f"{name}_high", reset_less=True)
+        low = Signal(SUM_BITS, name=f"{name}_low", reset_less=True)
         wide = extended(high, Q_BITS + 2)
         chosen = Cat(term, Const(0, 2))
         subtracts = low[0] & sign

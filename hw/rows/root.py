@@ -50,17 +50,17 @@ class Root(wiring.Component):
         size = SUM_BITS - 1
         of_total = Signal(size)
         """Of the total: its square is wanted."""
-        magnitude = Signal(size)
-        n_high, s_high = Signal(SQUARES_BITS), Signal(size)
-        n_low, s_low = Signal(SUM_BITS), Signal(SUM_BITS)
+        magnitude = Signal(size, reset_less=True)
+        n_high, s_high = Signal(SQUARES_BITS, reset_less=True), Signal(size, reset_less=True)
+        n_low, s_low = Signal(SUM_BITS, reset_less=True), Signal(SUM_BITS, reset_less=True)
         """Multipliers, which leave as the products' low halves come."""
-        spread = Signal(D_BITS - D_FRACTION)
-        addend = Signal(K_BITS)
+        spread = Signal(D_BITS - D_FRACTION, reset_less=True)
+        addend = Signal(K_BITS, reset_less=True)
         """K where it is added to the number below the root, else 0."""
-        below = Signal(D_BITS)
-        rest = Signal(R_BITS + 1)
-        root = Signal(R_BITS)
-        fours = Signal(range(R_BITS))
+        below = Signal(D_BITS, reset_less=True)
+        rest = Signal(R_BITS + 1, reset_less=True)
+        root = Signal(R_BITS, reset_less=True)
+        fours = Signal(range(R_BITS), reset_less=True)
         left = Signal(range(STEPS))
         starts, multiplies, spreads, begins, roots = (
             Signal(name=name) for name in ("starts", "multiplies", "spreads", "begins", "roots")
