@@ -33,6 +33,7 @@ class Root(wiring.Component):
     ROOT      55      a bit in each cycle, until the highest of the root is set; each step after the 28th makes the number
                       four times as great
     OFFER             until it is taken
+    OVER      1       lets the sums go
     ========  ======  ====================================================================================
     """
 
@@ -95,9 +96,12 @@ class Root(wiring.Component):
                 with m.If(left == 0):
                     m.next = "OFFER"
             with m.State("OFFER"):
-                m.d.comb += [self.o.valid.eq(1), self.i.ready.eq(self.o.ready)]
+                m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
-                    m.next = "IDLE"
+                    m.next = "OVER"
+            with m.State("OVER"):
+                m.d.comb += self.i.ready.eq(1)
+                m.next = "IDLE"
         m.d.sync += magnitude.eq(of_total)
         for high, low, by, multiplier in ((n_high, n_low, sums.squares, self.length), (s_high, s_low, magnitude, of_total)):
             more = chosen_sum(Cat(high, Const(0, 1)), Cat(Mux(low[0], by, 0), Const(0, 1)))

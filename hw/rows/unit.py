@@ -35,7 +35,7 @@ class RowUnit(wiring.Component):
                   +-> row buffer: a copy for Totals, a copy for Emit ------------+
 
     A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, 24 at least, one
-    of NORMALISE or RMS 81 at least, which is what ``Root`` takes; ``Reciprocal`` is at the row before meanwhile. The row buffer
+    of NORMALISE or RMS 82 at least, which is what ``Root`` takes; ``Reciprocal`` is at the row before meanwhile. The row buffer
     holds ``ROWS_HELD`` rows, so that no pass waits for the end of another. Instructions do not overlap: the next is accepted
     in the cycle after ``done``, which comes one cycle after the last write. Its first word comes two passes and some 70 cycles
     later.

@@ -54,7 +54,7 @@ def row_cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> 
     stages = (config.row_lanes - 1).bit_length()
     taken = slices + ROW_REDUCE + stages + 1
     """From a row's first slice to its sums."""
-    first_pace, second_pace = (slices, ROW_RECIPROCAL + 1) if softmax else (ROW_ROOT + 2, ROW_NUMBERS + 1)
+    first_pace, second_pace = (slices, ROW_RECIPROCAL + 1) if softmax else (ROW_ROOT + 3, ROW_NUMBERS + 1)
     to_second, prepared = (slices + ROW_TOTAL + stages, ROW_RECIPROCAL) if softmax else (ROW_ROOT, ROW_NUMBERS)
     """From row to row in both stages between the passes, and from the beginning of each to its end."""
     takes, sums, seconds, emits = [0] * ROWS_HELD, -first_pace, -second_pace, -slices
