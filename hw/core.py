@@ -131,7 +131,8 @@ class Core(wiring.Component):
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
         """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
         is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both, SAVE and ROW
-        read fewest words, so they share a way."""
+        read fewest words, so they share a way. ROW writes when
+        MISC does not, so that both have one word on the way to the banks."""
         reads: dict[str, list[Any]] = {}
         for unit, part in parts.items():
             lanes = _lanes(part, "fm_read")
@@ -145,6 +146,7 @@ class Core(wiring.Component):
             slow=("conv", "pool", "misc", "row") if self.config.ways.slow_writers else (),
             pads=("conv", "pool"),
             serial=self.config.ways.serial_reads,
+            behind={"row": "misc"},
         )
         for kind, users in (("read", reads), ("write", writes)):
             for name, lanes in users.items():

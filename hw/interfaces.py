@@ -75,20 +75,19 @@ class BufferWrite(wiring.Signature):
 
 
 class LaneWrite(wiring.Signature):
-    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, the byte of input lane ``i`` and
-    output lane ``o`` takes byte ``i`` of ``by_input`` if ``turned``, else byte ``o`` of ``by_output``, where ``inputs[i]`` and
-    ``outputs[o]`` are both set. ``inputs`` is 0 while ``en`` is low.
+    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, where ``inputs[i]`` is set and
+    ``spares[o]`` is not, the byte of input lane ``i`` and output lane ``o`` takes the bits of byte ``o`` of ``data`` that are
+    not in byte ``i`` of ``clears``. While ``en`` is low, no bit of ``inputs``, ``spares`` and ``clears`` is set.
     """
 
     def __init__(self, depth_bits: int, ic_p: int, oc_p: int) -> None:
         super().__init__({
             "en": Out(1),
             "addr": Out(depth_bits),
-            "turned": Out(1),
             "inputs": Out(ic_p),
-            "outputs": Out(oc_p),
-            "by_input": Out(8 * ic_p),
-            "by_output": Out(8 * oc_p),
+            "spares": Out(oc_p),
+            "data": Out(8 * oc_p),
+            "clears": Out(8 * ic_p),
         })
 
 

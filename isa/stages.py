@@ -93,13 +93,17 @@ MISC_TURN = 1
 
 ROW_BEGIN = 2
 """From acceptance to the first word that is asked for (``rows/unit.py``)."""
-ROW_REDUCE = 3
+ROW_REDUCE = 5
 """From a row's last slice to its sums, besides a stage for each doubling of the lanes (``rows/take.py``)."""
 ROW_TOTAL = 6
 """From the last step of the pass over its denominators to their total, besides the same (``rows/total.py``)."""
-ROW_ROOT = 120
-"""From one row's sums to the next one's, and to its reciprocal root (``rows/reciprocal.py``)."""
-ROW_EMIT = 22
+ROW_ROOT = 79
+"""From a row's sums to its root (``rows/root.py``)."""
+ROW_RECIPROCAL = 23
+"""From a total to its reciprocal (``rows/reciprocal.py``)."""
+ROW_NUMBERS = 79
+"""From a root to a row's factor and offset (``rows/reciprocal.py``)."""
+ROW_EMIT = 23
 """From the last slice of a word to the word (``rows/emit.py``)."""
 ROWS_HELD = 4
 """Rows that lie in the row buffer at a time: two are read and one is written, and one covers the ends of the passes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from compiler.definitions import long_conv
+from compiler.definitions import long_maps
 from compiler.definitions.integer_graph import DOMAIN
 from compiler.definitions.rows import DIVISORS, INPUTS, TABLES
 from compiler.frontend.errors import ModelError
@@ -111,7 +111,7 @@ def finite(model: Model, node: Node) -> bool:
 
 def _check_call(model: Model, node: Node) -> None:
     """A call of an integer definition: all that it reads besides its operand are constants of int64, as we write them."""
-    definitions = {**INPUTS, **long_conv.INPUTS}
+    definitions = {**INPUTS, **long_maps.INPUTS}
     names = definitions.get(node.op_type, ())
     if len(node.inputs) != len(names):
         known = ", ".join(f"{name} of {len(inputs)} inputs" for name, inputs in definitions.items())
@@ -122,7 +122,7 @@ def _check_call(model: Model, node: Node) -> None:
     for role, name in list(zip(names, node.inputs, strict=True))[1:]:
         value = model.constants.get(name)
         sound = value is not None and value.dtype == np.int64 and value.ndim == (role in TABLES)
-        if node.op_type in long_conv.INPUTS:
+        if node.op_type in long_maps.INPUTS:
             sound = value is not None
         if not sound or (role == "divisor" and value not in DIVISORS) or (role == "centred" and value not in (0, 1)):
             found = "no constant" if value is None else f"{value.dtype} {value.tolist()}"[:40]

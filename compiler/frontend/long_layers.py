@@ -1,4 +1,4 @@
-"""Layers of 16-bit activations as calls of integer definitions (``compiler/definitions/long_conv.py``) on maps of bytes.
+"""Layers of 16-bit activations as calls of integer definitions (``compiler/definitions/long_maps.py``) on maps of bytes.
 
 ``DequantizeLinear -> Conv, Gemm or MatMul -> Relu, Clip -> QuantizeLinear``, of which input or output has 16 bits, becomes one
 call. Where the host makes a map of 16 bits, or reads it, a call of ``SplitBytes`` or ``JoinBytes`` stands on its side. What the
@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.definitions.integer_graph import DOMAIN
-from compiler.definitions.long_conv import CHANNELS, CONVOLUTIONS, INPUTS, JOIN, SIGN, SPLIT
+from compiler.definitions.long_maps import CHANNELS, CONVOLUTIONS, INPUTS, JOIN, SIGN, SPLIT
 from compiler.frontend.constraints import general
 from compiler.frontend.constraints import long_layers as constraints
 from compiler.frontend.constraints.base import Unsupported, require

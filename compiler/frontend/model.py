@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from compiler.definitions.functions import definition
+from compiler.definitions.by_name import definition
 from compiler.definitions.integer_graph import DOMAIN
 
 Array = NDArray[Any]

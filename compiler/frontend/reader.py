@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.message import Message
 from onnx import inliner, numpy_helper, version_converter
 
-from compiler.definitions.functions import is_definition
+from compiler.definitions.by_name import is_definition
 from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data

@@ -11,7 +11,7 @@ import numpy as np
 from compiler.layers.conv import ConvLayer
 from compiler.layers.eltwise import EltwiseLayer, UpsampleLayer
 from compiler.layers.layer import Layer, Shifts
-from compiler.layers.long_conv import LongConvLayer
+from compiler.layers.long_conv_layer import LongConvLayer
 from compiler.layers.pool import DepthwiseLayer, PoolLayer
 from compiler.layers.product_layer import ProductLayer
 from compiler.layers.row_layer import RowLayer

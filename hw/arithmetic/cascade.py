@@ -16,6 +16,8 @@ from amaranth import Cat, Const, Module, Signal, Value, signed
 from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
 from hw.arithmetic.packing import GAP, pack
 
+NARROW_BITS = 18
+"""Of a DSP's second factor, signed."""
 SPLIT = 17
 """Bits of a factor that the first of two DSPs takes."""
 _ALWAYS = Const(1, 1)
@@ -66,6 +68,12 @@ class Cascades:
         whole = Cat(low[:SPLIT], (high + low[SPLIT:])[: bits - SPLIT])
         return registered(m, whole, "product", enables.total)
 
+    def wide_product(self, m: Module, a: Value, b: Value, name: str) -> Value:
+        """``a * b`` of signed numbers, three cycles later: 27 and 35 bits at most, or 18 and 44."""
+        factor, other = registered(m, a, f"{name}_factor"), registered(m, b, f"{name}_other")
+        low, high = (registered(m, factor * part, f"{name}_part{number}") for number, part in enumerate(_signed_parts(other)))
+        return registered(m, Cat(low[:SPLIT], high + (low >> SPLIT)), f"{name}_product").as_signed()
+
 
 
 class Dsp48Cascades(Cascades):
@@ -104,12 +112,26 @@ class Dsp48Cascades(Cascades):
         m.submodules.high = dsp48e2(factor, parts[1], Sum(neighbour=handed_on, shifted=True), enables, high, unused)
         return Cat(registered(m, low[:SPLIT], "lowest", enables.total), high[: bits - SPLIT])
 
+    def wide_product(self, m: Module, a: Value, b: Value, name: str) -> Value:
+        low, handed_on, high, unused = (Signal(P_BITS, name=f"{name}_{of}") for of in ("low", "handed_on", "high", "unused"))
+        sums = ((Sum(), low, handed_on), (Sum(neighbour=handed_on, shifted=True), high, unused))
+        for part, (before, total, out), half in zip(_signed_parts(b), sums, ("low", "high"), strict=True):
+            factors = (a, part) if len(a) > NARROW_BITS else (part, a)
+            m.submodules[f"{name}_{half}"] = dsp48e2(*factors, before, _EVERY_CYCLE, total, out, keeps_sum=half == "high")
+        lowest = registered(m, low[:SPLIT], f"{name}_lowest")
+        return Cat(lowest, high[: len(a) + len(b) - SPLIT]).as_signed()
+
 
 
 def cascades_of(platform: Any) -> Cascades:
     """The kind that the platform has chosen: its ``cascades``, or plain RTL."""
     found = getattr(platform, "cascades", None)
     return found if isinstance(found, Cascades) else Cascades()
+
+
+def _signed_parts(value: Value) -> tuple[Value, Value]:
+    """The lowest bits of a signed number, and the others, both signed."""
+    return Cat(value[:SPLIT], Const(0, 1)).as_signed(), value[SPLIT:].as_signed()
 
 
 def _each_dsp(

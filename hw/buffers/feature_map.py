@@ -13,7 +13,7 @@ from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
 from hw.buffers.bank import Bank, write_granularity
-from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed
+from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed, first_of
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
 from isa.config import MachineConfig
 
@@ -50,15 +50,17 @@ class FeatureMap(wiring.Component):
 
     def __init__(
         self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
-        slow: Iterable[str] = (), pads: Iterable[str] = (), serial: bool = False,
+        slow: Iterable[str] = (), pads: Iterable[str] = (), serial: bool = False, behind: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """``shared``: the requesters that read by one way on a machine of several phases, which may be ``serial``;
-        ``slow``: those that write by one way on a machine of one phase; ``pads``: those that may read padding."""
+        ``slow``: those that write by one way on a machine of one phase; ``pads``: those that may read padding;
+        ``behind``: the last writer of the way of all may wait while another one asks, and needs no word of its own."""
         self.config = config
         self.shared = frozenset(shared)
         self.slow = frozenset(slow)
         self.pads = frozenset(pads)
         self.serial = serial
+        self.behind = dict(behind or {})
         self.reads = dict(reads)
         self.writes = dict(writes)
         super().__init__(
@@ -104,7 +106,9 @@ class FeatureMap(wiring.Component):
         for names in users:
             ports = [port for name in names for port in getattr(self, f"{kind}_{name}")]
             serial = len(ports) == 1 or (self.serial and kind == "read" and names == together)
-            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, serial=serial))
+            first = self.behind.get(names[-1]) if kind == "write" and not serial else None
+            behind = sum(lanes_of[name] for name in names[: names.index(first)]) if first in names else None
+            ways.append(way := Way(m, self.config, f"{kind}_{'_'.join(names)}", ports, serial=serial, behind=behind))
             left = iter(way.lanes)
             lanes |= {name: list(islice(left, lanes_of[name])) for name in names}
         m.submodules[f"{kind}_arbiter"] = arbiter = Module()
@@ -156,13 +160,20 @@ class FeatureMap(wiring.Component):
     def _words(self, m: Module, writer: Way, requests: Sequence[PhaseRequest], name: str) -> list[tuple[Value, Value]]:
         """The word and its mask that the writer has for each phase, in the cycle after the grant."""
         step = write_granularity(self.config)
-        words = [delayed(m, lane.port.data, 1, f"{name}_data{number}") for number, lane in enumerate(writer.lanes)]
-        masks = [delayed(m, lane.port.mask[::step], 1, f"{name}_mask{number}") for number, lane in enumerate(writer.lanes)]
+        data, mask = (
+            [
+                first_of([lane.port.valid for lane in lanes], [getattr(lane.port, member) for lane in lanes])
+                for lanes in writer.lanes_of_slots()
+            ]
+            for member in ("data", "mask")
+        )
+        words = [delayed(m, word, 1, f"{name}_data{number}") for number, word in enumerate(data)]
+        masks = [delayed(m, some[::step], 1, f"{name}_mask{number}") for number, some in enumerate(mask)]
         found = []
         for phase, request in enumerate(requests):
             mask = Signal(len(masks[0]), name=f"{name}_word_mask{phase}")
-            m.d.comb += mask.eq(pick(masks, request.lane))
-            found.append((self._word(m, pick(words, request.lane), f"{name}_word{phase}"), mask))
+            m.d.comb += mask.eq(pick(masks, request.slot))
+            found.append((self._word(m, pick(words, request.slot), f"{name}_word{phase}"), mask))
         return found
 
     def _store(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import ceil_log2
 
+from hw.buffers.lane_columns import LaneColumns
 from hw.interfaces import BufferRead, BufferWrite, LaneWrite
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
@@ -28,7 +29,8 @@ class ParameterMemory(wiring.Component):
     from the whole word.
 
     With ``lanes``, the input and output lanes of a weight word, there is a second write port, by lanes (``LaneWrite``). No
-    cycle uses both. Columns have byte enables then.
+    cycle uses both. Columns have byte enables then, and registers in front of them (``LaneColumns``): a write is seen a cycle
+    later.
 
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
@@ -82,25 +84,30 @@ class ParameterMemory(wiring.Component):
         for n in range(max(self.delays)):
             asked.append(Signal.like(asked[0], name=f"asked_{n}"))
             m.d.sync += asked[-1].eq(asked[-2])
+        by_lanes = self._by_lanes(m)
         for column in range(columns):
             width = min(self.beat_bits, self.word_bits - column * self.beat_bits)
             memory = Memory(shape=width, depth=self.depth << row_bits, init=[], attrs=self.attributes)
             m.submodules[f"column{column}"] = memory
-            write = memory.write_port(granularity=8 if self.lanes_of_word else None)
+            write = memory.write_port(granularity=8 if by_lanes else None)
             read = memory.read_port()
-            for row in range(self.rows):
+            first = column * self.beat_bits // 8
+            for row in range(0 if by_lanes else self.rows):
                 number = row * columns + column
                 with m.If((self.write.column == number) | self._second(number)):
                     m.d.comb += [
-                        write.en.eq(self.write.en.replicate(len(write.en))),
+                        write.en.eq(self.write.en),
                         write.addr.eq(Cat(Const(row, row_bits), self.write.addr)),
                     ]
+            if by_lanes:
+                m.d.comb += [write.en.eq(by_lanes.en[first : first + width // 8]), write.addr.eq(by_lanes.addr)]
+                data: Value = by_lanes.data.as_value()[8 * first : 8 * first + width]
+            else:
+                data = self.write.odd if self.pairs and column % 2 else self.write.data
             m.d.comb += [
-                write.data.eq(self.write.odd if self.pairs and column % 2 else self.write.data),
+                write.data.eq(data),
                 Cat(read.en, read.addr).eq(asked[self.delays[column]]),
             ]
-            if self.lanes_of_word:
-                self._write_lanes(m, write, column, self.lanes_of_word[1])
             words.append(read.data)
         whole: Value = Cat(words)
         if self.rows == 1 and self.part_bits:
@@ -111,19 +118,14 @@ class ParameterMemory(wiring.Component):
         m.d.comb += self.read.data.eq(whole)
         return m
 
-    def _write_lanes(self, m: Module, write: Any, column: int, outputs: int) -> None:
-        """The bytes of a column that a write by lanes takes."""
-        lanes = self.lanes
-        first = column * self.beat_bits // 8
-        places = [divmod(first + byte, outputs) for byte in range(len(write.en))]
-        with m.If(lanes.en):
-            m.d.comb += [
-                write.addr.eq(lanes.addr),
-                write.en.eq(Cat(lanes.inputs[i] & lanes.outputs[o] for i, o in places)),
-                write.data.eq(Cat(
-                    Mux(lanes.turned, lanes.by_input.word_select(i, 8), lanes.by_output.word_select(o, 8)) for i, o in places
-                )),
-            ]
+    def _by_lanes(self, m: Module) -> LaneColumns | None:
+        """What writes the columns, if lanes are written, too."""
+        if not self.lanes_of_word:
+            return None
+        m.submodules.by_lanes = found = LaneColumns(len(self.write.addr), self.columns, self.beat_bits, self.lanes_of_word)
+        wiring.connect(m, wiring.flipped(self.write), found.write)
+        wiring.connect(m, wiring.flipped(self.lanes), found.lanes)
+        return found
 
     def _second(self, column: int) -> Value:
         """Whether a write of two columns begins at the one before this."""

@@ -24,7 +24,9 @@ class Lane:
     place: Place
     way: Way
     pauses: Value
-    """It leaves this cycle to the other lanes of its serial way."""
+    """It leaves this cycle to the other lanes of its serial way, or to the one that it stands behind."""
+    slot: int
+    """Which of the way's words is its own. A lane has that of the one it stands behind."""
 
     @property
     def asks(self) -> Value:
@@ -47,8 +49,8 @@ class PhaseRequest:
     valid: Value
     group: Value
     row: Value
-    lane: Value
-    """The number of the lane that was granted it."""
+    slot: Value
+    """That of the lane that was granted it."""
 
 
 class Way:
@@ -58,7 +60,11 @@ class Way:
     starve the others, and no lane waits for the first more than one cycle.
     """
 
-    def __init__(self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], *, serial: bool = False) -> None:
+    def __init__(
+        self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], *, serial: bool = False,
+        behind: int | None = None,
+    ) -> None:  # fmt: skip
+        """``behind``: the lane that the last one of a parallel way stands behind, so that both need one word."""
         self.config = config
         self.serial = serial
         self._name = name
@@ -68,10 +74,19 @@ class Way:
             first, *others = ports
             pauses = Signal(name=f"{name}_pauses")
             m.d.sync += pauses.eq(first.valid & ~pauses & Cat(other.valid for other in others).any())
+        paused = [pauses, *(Const(0) for _ in ports[1:])]
+        slots = list(range(len(ports)))
+        if behind is not None:
+            paused[-1], slots[-1] = ports[behind].valid, behind
         self.lanes = [
-            Lane(port, split_address(config, port.addr), self, pauses if number == 0 else Const(0))
-            for number, port in enumerate(ports)
+            Lane(port, split_address(config, port.addr), self, pause, slot)
+            for port, pause, slot in zip(ports, paused, slots, strict=True)
         ]
+
+    def lanes_of_slots(self) -> list[list[Lane]]:
+        """The lanes of each word, first the one that goes first."""
+        numbers = range(1 + max(lane.slot for lane in self.lanes))
+        return [[lane for lane in self.lanes if lane.slot == number] for number in numbers]
 
     def phase_requests(self) -> list[PhaseRequest]:
         """Registers: what was granted in the cycle before, for each phase."""
@@ -84,8 +99,9 @@ class Way:
 
     def _phase_request(self, phase: int) -> PhaseRequest:
         asking = [lane.asks_for(phase) for lane in self.lanes]
-        number = Signal(range(len(self.lanes)), name=f"{self._name}_first{phase}")
-        self._m.d.comb += number.eq(first_of(asking, list(range(len(self.lanes)))))
+        slots = [lane.slot for lane in self.lanes]
+        number = Signal(range(max(slots) + 1), name=f"{self._name}_first{phase}")
+        self._m.d.comb += number.eq(first_of(asking, slots))
         group, row = (first_of(asking, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
         return PhaseRequest(
             self._granted(phase), self._registered(group, f"group{phase}"), self._registered(row, f"row{phase}"),

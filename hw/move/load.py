@@ -218,13 +218,14 @@ class LoadUnit(wiring.Component):
         m.d.comb += self.instruction.ready.eq(~runs_due & ~back_due & ~stop)
         with m.If(self.instruction.valid & self.instruction.ready):
             m.d.sync += [taken.eq(self.instruction.payload), runs_due.eq(1), back_due.eq(1)]
+            load = self._as_load(m, taken)
         with m.Else():
             with m.If(silent | runs.i.ready):
                 m.d.sync += runs_due.eq(0)
             with m.If(queue.w_rdy):
                 m.d.sync += back_due.eq(0)
 
-        load, loadp = self._as_load(m, taken), taken.op.LOADP
+        loadp = taken.op.LOADP
         transfer = runs.i.payload
         moves = unit_rows(Unit.LOAD, self.config)
         is_load, apart, window = (Signal(name=name) for name in ("is_load", "apart", "window"))
@@ -263,18 +264,16 @@ class LoadUnit(wiring.Component):
         return runs_due | back_due
 
     def _as_load(self, m: Module, taken: Any) -> Any:
-        """The instruction as a LOAD: LOADW is one of a row, whose feature-map words do not count."""
+        """The instruction that is taken now as a LOAD: LOADW is one of a row, whose feature-map words do not count."""
         if not self.config.build_products:
             return taken.op.LOAD
-        load, loadw = Signal.like(taken.op.LOAD, name="load"), taken.op.LOADW
-        m.d.comb += load.eq(taken.op.LOAD)
-        with m.If(taken.opcode == BY_NAME["LOADW"].opcode):
-            same = ("offset", "pixels", "fill", "step", "run", "lead", "region", "flip", "valid")
-            m.d.comb += [
-                load.as_value().eq(0),
-                load.rows.eq(1),
-                *(load[name].eq(loadw[name]) for name in same),
-            ]
+        op = self.instruction.payload.op
+        load = Signal.like(op.LOAD, name="load")
+        same = ("offset", "pixels", "fill", "step", "run", "lead", "region", "flip", "valid")
+        is_loadw = self.instruction.payload.opcode == BY_NAME["LOADW"].opcode
+        for name in op.LOAD.shape().members:
+            as_loadw = op.LOADW[name] if name in same else int(name == "rows")
+            m.d.sync += load[name].eq(Mux(is_loadw, as_loadw, op.LOAD[name]))
         return load
 
     def _hand_on(

@@ -8,6 +8,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.sums import chosen_sum, extended
 from hw.conv.tree import add_tree
 from hw.misc.delay import Delay
 from hw.move.product_records import SUM_BITS
@@ -25,7 +26,7 @@ class ProductSums(wiring.Component):
     tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
     Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which ``clear`` sets
     to 0. ``shift`` gives the next lane's sum a cycle later, from lane 0 on: not before ``tree_stages(ic_p) + 1`` cycles after
-    the last vector, for the zero-points take the way of the tree.
+    the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -64,14 +65,13 @@ class ProductSums(wiring.Component):
                 zero_points.eq(Mux(first, 0, zero_points) + of_step),
             ]
 
-        sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}") for lane in range(lanes)]
+        sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}", reset_less=True) for lane in range(lanes)]
         for lane_sum, weight, following in zip(sums, weights, [*sums[1:], Const(0, signed(LANE_SUM_BITS))], strict=True):
             with m.If(self.clear):
                 m.d.sync += lane_sum.eq(0)
-            with m.Elif(self.shift):
-                m.d.sync += lane_sum.eq(following)
-            with m.Elif(self.counted & ~self.turned):
-                m.d.sync += lane_sum.eq(lane_sum + weight)
+            with m.Elif(self.shift | (self.counted & ~self.turned)):
+                # One LUT for each bit: with ``shift`` there is no weight to add.
+                m.d.sync += lane_sum.eq(chosen_sum(extended(weight, LANE_SUM_BITS), Mux(self.shift, following, lane_sum)))
         m.d.sync += [
             self.valid.eq(complete | self.shift),
             self.value.eq(Mux(self.turned, total, sums[0]) - zero_points),

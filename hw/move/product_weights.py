@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
 from hw.interfaces import TICKET_BITS, LaneWrite
+from hw.misc.delay import Delay
 from hw.move.parameters import write_port
 from hw.move.product_records import RecordWriter
 from hw.move.product_sums import ProductSums
@@ -48,7 +49,7 @@ class ProductWriter(wiring.Component):
                   +-> sums -> records -> params
 
     ``turned``: a word takes a cycle; a pixel of one word takes two, for a record takes as many. Else a word takes a cycle for
-    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written in the cycle after their step.
+    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written two cycles after their step.
 
     =======  ===================================================================================================
     IDLE     until ``start``, with the ``settings``
@@ -132,10 +133,10 @@ class ProductWriter(wiring.Component):
                     m.next = "SETTLE"
             with m.State("SETTLE"):
                 m.d.sync += [settle.eq(settle - 1), second.eq(0)]
+                m.d.sync += self.done.eq((settle == 1) & summed)
                 with m.If(settle == 0):
                     m.next = "RECORDS"
                     with m.If(summed):
-                        m.d.comb += self.done.eq(1)
                         m.next = "IDLE"
             with m.State("RECORDS"):
                 m.d.comb += sums.shift.eq(~second)
@@ -165,10 +166,17 @@ class ProductWriter(wiring.Component):
                 ]
             with m.If((step & end_pixel) | sums.shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
-        vector = Mux(filling, now.fill.replicate(config.ic_p), word.data)
+        vector = Signal(8 * config.ic_p, reset_less=True)
+        """Of the step before; 0 if there was none."""
+        idle = Signal()
+        m.d.comb += idle.eq(~step)
+        with m.If(idle):
+            m.d.sync += vector.eq(0)
+        with m.Else():
+            m.d.sync += vector.eq(Mux(filling, now.fill.replicate(config.ic_p), word.data))
         beyond = self._place(m, now, step, end_pixel, end_lanes)
         self._write(m, now, vector, lane, step & ~beyond, step & end_pixel)
-        self._sum(m, now, sums, records, step, end_pixel)
+        self._sum(m, now, vector, sums, records, step, end_pixel)
         connect(m, records.params, flipped(self.params))
         m.d.comb += self.active.eq(step)
         weight_outside = Signal()
@@ -194,7 +202,7 @@ class ProductWriter(wiring.Component):
                 m.d.sync += [base.eq(next_base), addr.eq(next_base)]
             with m.Else():
                 m.d.sync += addr.eq(addr + Mux(now.turned, 1, now.w_step))
-        m.d.sync += self.weights.addr.eq(addr)
+        m.d.sync += self.weights.addr.eq(Delay(m, addr, "later_addr")(1))
         return beyond
 
     def _write(self, m: Module, now: Any, vector: Value, lane: Value, write: Value, end_pixel: Value) -> None:
@@ -207,16 +215,26 @@ class ProductWriter(wiring.Component):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
-        m.d.comb += weights.turned.eq(now.turned)
+        # Without the machine's reset, for they have one of their own.
+        data, clears = Signal.like(weights.data, reset_less=True), Signal.like(weights.clears, reset_less=True)
+        turns = Signal()
+        straight = Signal(init=1)
+        m.d.comb += turns.eq(write & now.turned)
+        m.d.sync += straight.eq(~turns)
+        writes, turned, lanes, of_vector = (
+            Delay(m, value, name)(1)
+            for value, name in ((write, "writes"), (turns, "turns"), (lane, "lanes"), (chunk, "of_vector"))
+        )
         m.d.sync += [
-            weights.en.eq(write),
-            weights.inputs.eq(Mux(write, Mux(now.turned, ~0, lane), 0)),
-            weights.outputs.eq(Mux(now.turned, lane, ~0)),
-            weights.by_input.eq(vector),
-            weights.by_output.eq(pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], chunk)),
+            weights.en.eq(writes),
+            weights.inputs.eq(Mux(writes, Mux(turned, ~0, lanes), 0)),
+            weights.spares.eq(Mux(turned, ~lanes, 0)),
+            data.eq(Mux(turned, ~0, pick([vector[n * chunk_bits :][:chunk_bits] for n in range(chunks)], of_vector))),
+            clears.eq(Mux(straight, 0, ~vector)),
         ]
+        m.d.comb += [weights.data.eq(data), weights.clears.eq(clears)]
 
-    def _sum(self, m: Module, now: Any, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
+    def _sum(self, m: Module, now: Any, vector: Value, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
         """A vector is summed a cycle after its step."""
         begin = Signal()
         """The vector is the first of its pixel, or of all if not turned."""
@@ -224,9 +242,9 @@ class ProductWriter(wiring.Component):
         m.d.comb += [
             counts.eq(step & (now.turned | end_pixel)),
             sums.clear.eq(self.start),
+            sums.vector.eq(vector),
             sums.turned.eq(now.turned),
             sums.w_zp.eq(now.w_zp),
-            sums.vector.eq(self.weights.by_input),
             records.start.eq(self.start),
             records.p_addr.eq(self.settings.p_addr),
             records.x_zp.eq(now.x_zp),

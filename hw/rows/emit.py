@@ -11,18 +11,17 @@ from amaranth.utils import ceil_log2
 
 from hw.interfaces import BufferRead
 from hw.misc.delay import Delay
-from hw.rows import quotient, scale
+from hw.rows import results
 from hw.rows.layouts import PREPARED, RowWrite, fields_layout
 from hw.rows.memory import LATENCY as MEMORY
 from hw.rows.memory import RowMemory
-from hw.rows.quotient import Quotients
+from hw.rows.results import Results
 from hw.rows.row_pass import RowPass
-from hw.rows.scale import Scale
-from hw.rows.total import TABLE, indices
+from hw.rows.total import indices
 from isa.config import MachineConfig
 from isa.rows import T_BITS
 
-RESULT = MEMORY + 1 + TABLE + quotient.LATENCY
+RESULT = MEMORY + results.LATENCY
 """Cycles from a slice to its results before the zero-point."""
 FINISH = 3
 """From there to its bytes: sum, bounds."""
@@ -71,8 +70,7 @@ class Emit(wiring.Component):
         config = self.config
         m.submodules.memory = memory = RowMemory(config)
         m.submodules.row_pass = row_pass = RowPass(config)
-        m.submodules.quotients = quotients = Quotients(config.row_lanes)
-        m.submodules.scale = scaled = Scale(config.row_lanes)
+        m.submodules.results = found = Results(config.row_lanes)
         wiring.connect(m, wiring.flipped(self.write), memory.write)
         step, row = row_pass.o, self.prepared.payload
         m.d.comb += [
@@ -86,32 +84,26 @@ class Emit(wiring.Component):
             self.active.eq(step.valid),
             memory.place.eq(step.place),
         ]
-        slope, offset, most = (Delay(m, row[name], name) for name in ("slope", "offset", "most"))
-        for lane, index in enumerate(indices(m, memory.x, most(MEMORY), "index")):
+        prepared = Delay(m, row, "prepared")(MEMORY)
+        for lane, index in enumerate(indices(m, memory.x, prepared.most, "index")):
             m.d.comb += self.index[lane].eq(index)
-        m.d.sync += quotients.t.eq(self.t)
+        m.d.sync += found.t.eq(self.t)
         m.d.comb += [
-            quotients.total.eq(slope(MEMORY + 1 + TABLE)),
-            scaled.x.eq(memory.x),
-            scaled.slope.eq(slope(MEMORY)),
-            scaled.offset.eq(offset(MEMORY)),
-            scaled.record.as_value().eq(self.norms.data),
-            scaled.zp.eq(self.fields.a_zp),
-            scaled.shift.eq(self.fields.shift),
+            found.softmax.eq(self.softmax),
+            found.row.eq(prepared),
+            found.x.eq(memory.x),
+            found.record.as_value().eq(self.norms.data),
+            found.zp.eq(self.fields.a_zp),
+            found.shift.eq(self.fields.shift),
         ]
         self._ask_norms(m, step)
-        results = []
-        for lane in range(config.row_lanes):
-            value = Mux(self.softmax, quotients.whole[lane], scaled_later(m, scaled.whole[lane], f"whole{lane}"))
-            up = Mux(self.softmax, quotients.up[lane], scaled_later(m, scaled.up[lane], f"up{lane}"))
-            results.append((value, up))
-        self._finish(m, step, results)
+        self._finish(m, step, list(zip(found.whole, found.up, strict=True)))
         return m
 
     def _ask_norms(self, m: Module, step: Any) -> None:
         """The records of a slice come with its element's product."""
         first = Signal.like(self.fields.p_addr)
-        asks = MEMORY + scale.FACTORS - 1
+        asks = MEMORY + results.DIFFERENT - 1
         word = Delay(m, step.place.word, "norm_word")(asks - 1)
         part = Delay(m, step.place.part, "norm_part")(asks)
         m.d.sync += first.eq(self.fields.p_addr + word)
@@ -138,7 +130,3 @@ class Emit(wiring.Component):
         valid, ends = (Delay(m, step[name], name)(RESULT + FINISH) for name in ("valid", "ends"))
         m.d.sync += self.whole.eq(valid & ends)
 
-
-def scaled_later(m: Module, value: Value, name: str) -> Value:
-    """Normalised values wait for as long as quotients take."""
-    return Delay(m, value, name)(RESULT - MEMORY - scale.LATENCY)

@@ -11,7 +11,7 @@ from hw.interfaces import field_shape
 from isa.checks import MAX_ROW
 from isa.config import MachineConfig
 from isa.instructions import BY_NAME
-from isa.rows import E_BITS
+from isa.rows import E_BITS, R_BITS
 from isa.stages import ROWS_HELD
 
 LENGTH_BITS = MAX_ROW.bit_length()
@@ -38,8 +38,13 @@ def slice_layout(config: MachineConfig) -> data.StructLayout:
 
 TAKEN = data.StructLayout({"most": signed(8), "total": signed(SUM_BITS), "squares": unsigned(SQUARES_BITS)})
 """Of a row: its greatest element, its sum and that of its squares, without the zero-point."""
+TOTALLED = data.StructLayout({"most": signed(8), "total": unsigned(TOTAL_BITS)})
+"""Of a row of SOFTMAX: its greatest element, and the sum of its denominators."""
+ROOTED = data.StructLayout({"root": unsigned(R_BITS), "fours": unsigned(5), "total": signed(SUM_BITS)})
+"""Of another: ``R`` and ``e`` of ``isa/rows.py``, and its sum."""
 PREPARED = data.StructLayout({"most": signed(8), "slope": unsigned(TOTAL_BITS), "offset": unsigned(TOTAL_BITS)})
-"""What each element of a row meets: SOFTMAX divides by ``slope``; normalisation multiplies with it and subtracts ``offset``."""
+"""What each element of a row meets: SOFTMAX divides by ``slope``, as ``offset`` says (``quotient.py``); NORMALISE multiplies
+with it and subtracts ``offset``."""
 
 
 def fields_layout(config: MachineConfig) -> data.StructLayout:

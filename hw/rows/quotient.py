@@ -1,84 +1,62 @@
-"""Quotients of softmax: one numerator a lane and cycle, by the row's total."""
+"""How softmax divides: an estimate by a row's reciprocal, which one exact product then rounds.
+
+A total is moved up by ``WINDOW_STEP`` bits at a time until it is 2^30 at least, and a numerator by as many::
+
+    divisor = total moved >> 15      reciprocal = 2^35 div divisor      n = ((t moved >> 18) * reciprocal) >> 28
+
+With ``v = 16 t / total``, ``n <= v + 2^-7`` and ``v - n < 1.27``, wherever ``n`` is below 256: the reciprocal's own error is
+less than 2^-2 there, that of the divisor 2^-7, that of the numerator 2^-8. So ``v`` rounds to ``n``, or to ``n + 1`` if
+``32 t > (2 n + 1) total``, or if both are equal and ``n`` is odd. A numerator that the window does not hold is more than 255
+totals.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from amaranth import Cat, Const, Value, unsigned
+from amaranth.lib import data
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
-
-from hw.arithmetic.sums import chosen_sum
-from hw.misc.delay import Delay
+from hw.arithmetic.choice import pick
 from hw.rows.layouts import TOTAL_BITS
-from isa.rows import MOST_QUOTIENT, T_BITS, T_SHIFT
+from isa.rows import T_SHIFT
 
-BITS = MOST_QUOTIENT.bit_length() + 1
-"""Of twice a quotient: its lowest bit is the half that decides how it is rounded."""
-LOW = BITS - T_SHIFT - 1
-"""Bits of a numerator that come one by one."""
-STEPS = BITS + 1
-"""The first one finds whether the quotient is too great."""
-LATENCY = STEPS + 3
+LEAST_TOTAL = 30
+WINDOW_STEP = 10
+WINDOWS = LEAST_TOTAL // WINDOW_STEP + 1
+DIVISOR_DROPPED = 15
+DIVISOR_BITS = TOTAL_BITS - DIVISOR_DROPPED
+HELD_DROPPED = 18
+HELD_BITS = LEAST_TOTAL + WINDOW_STEP + 4 - HELD_DROPPED
+"""Of a numerator that is less than 16 totals: one that has been moved is below 2^40."""
+POWER = 35
+RECIPROCAL_BITS = POWER - (LEAST_TOTAL - DIVISOR_DROPPED) + 1
+POINT = POWER - T_SHIFT - HELD_DROPPED + DIVISOR_DROPPED
+"""Of the product of both."""
+
+DIVIDES = data.StructLayout({"reciprocal": unsigned(RECIPROCAL_BITS), "window": unsigned(2), "empty": unsigned(1)})
+"""Of a row: by how many steps its total has been moved; ``empty``: the total is 0, and each quotient is 255."""
 
 
-class Quotients(wiring.Component):
-    """``16 t / total`` on every lane, ``LATENCY`` cycles later: ``whole``, 255 at most, and whether to add one (``up``), which
-    rounds to nearest, ties to even. Exact for every numerator and total; a total of 0 gives 255 as well.
+def window_of(total: Value) -> Value:
+    """How many steps a total is moved up."""
+    beyond = [total[LEAST_TOTAL - WINDOW_STEP * steps :].any() for steps in range(WINDOWS - 1)]
+    return Cat((~beyond[0] & beyond[1]) | ~beyond[2], ~beyond[1])
 
-    A step for each bit, without restoring: a rest that is negative gets the divisor back with the next bit, so a step is one
-    adder between registers. Lanes share the divisor, which goes along from step to step. No stalls.
 
-    A lane takes some ``12 x 45`` LUTs and no DSP.
-    """
+def divisor_of(total: Value, window: Value) -> Value:
+    return pick([_moved(total, WINDOW_STEP * steps - DIVISOR_DROPPED, DIVISOR_BITS) for steps in range(WINDOWS)], window)
 
-    def __init__(self, lanes: int, t_bits: int = T_BITS, total_bits: int = TOTAL_BITS) -> None:
-        """Other widths than ROW's are for tests of every pair of numbers."""
-        self.lanes = lanes
-        self._total_bits = total_bits
-        self._rest_bits = max(total_bits, t_bits - LOW) + 2
-        """A rest lies within the total on both sides of zero; doubled, it has a bit more."""
-        super().__init__({
-            "t": In(data.ArrayLayout(unsigned(t_bits), lanes)),
-            "total": In(total_bits),
-            "whole": Out(data.ArrayLayout(unsigned(BITS - 1), lanes)),
-            "up": Out(lanes),
-        })
 
-    def elaborate(self, platform: Any) -> Module:
-        m = Module()
-        total = Delay(m, self.total, "total")
-        for lane in range(self.lanes):
-            self._lane(m, lane, total)
-        return m
+def held_of(t: Value, window: Value) -> tuple[Value, Value]:
+    """What the estimate takes of a numerator, and whether that is not all of it."""
+    moves = [WINDOW_STEP * steps - HELD_DROPPED for steps in range(WINDOWS)]
+    beyond = [t[max(0, HELD_BITS - move) :] for move in moves]
+    return (
+        pick([_moved(t, move, HELD_BITS) for move in moves], window),
+        pick([part.any() if len(part) else Const(0, 1) for part in beyond], window),
+    )
 
-    def _lane(self, m: Module, lane: int, total: Delay) -> None:
-        low = Delay(m, self.t[lane][:LOW], f"low{lane}")
-        bits_of_rest, t = self._rest_bits, self.t[lane]
-        doubled: Value = Cat(t[LOW:], Const(0, bits_of_rest + LOW - len(t)))
-        subtracts: Value = Const(1, 1)
-        bits: Value = Const(0, 0)
-        rest = Signal(bits_of_rest)
-        for step in range(STEPS):
-            divisor = Cat(total(step), Const(0, bits_of_rest - self._total_bits)) ^ subtracts.replicate(bits_of_rest)
-            rest = Signal(bits_of_rest, name=f"rest{lane}_{step}", reset_less=True)
-            m.d.sync += rest.eq(chosen_sum(doubled, divisor, subtracts))
-            known = Signal(step, name=f"bits{lane}_{step}", reset_less=True)
-            m.d.sync += known.eq(bits)
-            subtracts = ~rest[-1]
-            bits = Cat(subtracts, known)
-            doubled = Cat(low(step + 1)[LOW - 1 - step] if step < LOW else Const(0, 1), rest[:-1])
-        self._round(m, lane, rest, bits, total(STEPS))
 
-    def _round(self, m: Module, lane: int, rest: Value, bits: Value, total: Value) -> None:
-        """A negative rest lacks the divisor. The highest bit says that the quotient is too great, the lowest one is a half."""
-        restored = Signal(self._total_bits + 1, name=f"restored{lane}", reset_less=True)
-        m.d.sync += restored.eq(rest[: self._total_bits + 1] + Mux(rest[-1], total, 0))
-        exact = Signal(name=f"exact{lane}", reset_less=True)
-        m.d.sync += exact.eq(restored == 0)
-        found = Delay(m, bits, f"found{lane}")(2)
-        whole, great = found[1:BITS], found[BITS]
-        m.d.sync += [
-            self.whole[lane].eq(whole | great.replicate(BITS - 1)),
-            self.up[lane].eq(found[0] & ~great & (found[1] | ~exact)),
-        ]
+def _moved(value: Value, bits: int, width: int) -> Value:
+    """Moved up by so many bits, or down if it is negative."""
+    moved = Cat(Const(0, bits), value) if bits > 0 else value[-bits:]
+    return Cat(moved, Const(0, max(0, width - len(moved))))[:width]

@@ -46,12 +46,12 @@ class RowPass(wiring.Component):
         here = Signal(place_layout(config))
         left = Signal.like(self.words)
         final = Signal()
+        """The word is the row's last: known a cycle before it is asked."""
         m.d.comb += [
             step.valid.eq(self.go),
             step.place.eq(here),
             step.begins.eq(here.part == 0),
             step.ends.eq(here.part == config.row_parts - 1),
-            final.eq(left == 1),
             step.opens.eq(step.begins & (here.word == 0)),
             step.closes.eq(step.ends & final),
         ]
@@ -61,10 +61,10 @@ class RowPass(wiring.Component):
                 numbers = range(part * lanes, (part + 1) * lanes)
                 m.d.comb += step.used.eq(Cat(~final | (self.last_lanes > lane) for lane in numbers))
         with m.If(self.restart):
-            m.d.sync += [here.eq(0), left.eq(self.words)]
+            m.d.sync += [here.eq(0), left.eq(self.words), final.eq(self.words == 1)]
         with m.Elif(self.go):
             m.d.sync += here.part.eq(Mux(step.ends, 0, here.part + 1))
             with m.If(step.ends):
                 m.d.sync += [here.word.eq(Mux(final, 0, here.word + 1)), left.eq(Mux(final, self.words, left - 1))]
-                m.d.sync += here.row.eq(here.row + final)
+                m.d.sync += [final.eq(Mux(final, self.words == 1, left == 2)), here.row.eq(here.row + final)]
         return m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,18 +14,27 @@ from hw.rows.layouts import TAKEN, slice_layout
 from hw.rows.tree import tree
 from isa.config import MachineConfig
 
+SQUARED = 3
+"""Cycles from a number to its square."""
 
-def square(x: Value) -> Value:
+
+def squared(m: Module, x: Value, name: str) -> Value:
     """Of a number of nine bits, -255 to 255, in LUTs: of its halves of four bits."""
-    size = Mux(x[-1], -x, x)[:8]
+    size, product = Signal(8, name=f"{name}_size", reset_less=True), Signal(8, name=f"{name}_product", reset_less=True)
+    squares, found = (Signal(16, name=f"{name}{suffix}", reset_less=True) for suffix in ("_squares", ""))
     low, high = size[:4], size[4:]
-    squares = [pick([n * n for n in range(16)], half) for half in (low, high)]
-    return squares[0] + (squares[1] << 8) + ((low * high) << 5)
+    m.d.sync += [
+        size.eq(Mux(x[-1], -x, x)),
+        squares.eq(Cat(pick([n * n for n in range(16)], low), pick([n * n for n in range(16)], high))),
+        product.eq(low * high),
+        found.eq(squares + (product << 5)),
+    ]
+    return found
 
 
 def latency(config: MachineConfig) -> int:
     """Cycles from a row's last slice to ``done``."""
-    return 3 + (config.row_lanes - 1).bit_length()
+    return SQUARED + 2 + (config.row_lanes - 1).bit_length()
 
 
 class Reduce(wiring.Component):
@@ -48,18 +57,13 @@ class Reduce(wiring.Component):
             x, used = self.i.x[lane], self.i.used[lane]
             less = Signal(signed(9), name=f"less{lane}", reset_less=True)
             seen = Signal(signed(8), name=f"seen{lane}", reset_less=True)
-            later, later_most = Signal.like(less, name=f"later{lane}"), Signal.like(seen, name=f"later_most{lane}")
-            squared = Signal(unsigned(16), name=f"squared{lane}", reset_less=True)
-            m.d.sync += [
-                less.eq(Mux(used, x - self.zp, 0)), seen.eq(Mux(used, x, -128)),
-                later.eq(less), later_most.eq(seen), squared.eq(square(less)),
-            ]  # fmt: skip
-            elements.append(later)
-            squares.append(squared)
-            most.append(later_most)
-        total = tree(m, elements, lambda a, b: a + b, "total")
+            m.d.sync += [less.eq(Mux(used, x - self.zp, 0)), seen.eq(Mux(used, x, -128))]
+            elements.append(less)
+            squares.append(squared(m, less, f"squared{lane}"))
+            most.append(seen)
+        total = Delay(m, tree(m, elements, lambda a, b: a + b, "total"), "total")(SQUARED)
         of_squares = tree(m, squares, lambda a, b: a + b, "squares")
-        greatest = tree(m, most, lambda a, b: Mux(a > b, a, b), "most")
+        greatest = Delay(m, tree(m, most, lambda a, b: Mux(a > b, a, b), "most"), "most")(SQUARED)
         valid, opens, closes = (
             Delay(m, self.i[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes")
         )  # fmt: skip

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.misc.delay import Delay
-from hw.rows.layouts import TOTAL_BITS, RowWrite, fields_layout
+from hw.rows.layouts import TOTALLED, RowWrite, fields_layout
 from hw.rows.memory import LATENCY as MEMORY
 from hw.rows.memory import RowMemory
 from hw.rows.row_pass import RowPass
@@ -19,8 +19,6 @@ from isa.rows import E_BITS
 
 TABLE = 2
 """Cycles from an index to its denominator: table, and a register behind it."""
-
-TOTALLED = data.StructLayout({"most": signed(8), "total": unsigned(TOTAL_BITS)})
 
 
 def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
@@ -74,13 +72,16 @@ class Totals(wiring.Component):
             memory.place.eq(step.place),
         ]
         most = Delay(m, self.most.payload, "most")
-        used = Delay(m, step.used, "used")(MEMORY + 1 + TABLE - 1)
+        surplus = Delay(m, ~step.used, "surplus")(MEMORY + 1 + TABLE - 1)
         for lane, index in enumerate(indices(m, memory.x, most(MEMORY), "index")):
             m.d.comb += self.index[lane].eq(index)
         seen = []
         for lane in range(self.config.row_lanes):
             value = Signal(E_BITS, name=f"seen{lane}", reset_less=True)
-            m.d.sync += value.eq(Mux(used[lane], self.e[lane], 0))
+            with m.If(surplus[lane]):
+                m.d.sync += value.eq(0)
+            with m.Else():
+                m.d.sync += value.eq(self.e[lane])
             seen.append(value)
         total = tree(m, seen, lambda a, b: a + b, "total")
         valid, opens, closes = (Delay(m, step[name], name)(latency(self.config) - 1) for name in ("valid", "opens", "closes"))

@@ -13,9 +13,10 @@ from hw.fault_latch import latch_fault
 from hw.interfaces import FeatureMapRead, FeatureMapWrite, UnitSignature, unit_layout
 from hw.rows.emit import LATENCY, Emit, norm_read
 from hw.rows.exponentials import Exponentials, exponential_write
-from hw.rows.layouts import PREPARED, TAKEN
+from hw.rows.layouts import PREPARED, TAKEN, TOTALLED
 from hw.rows.read import ReadRows
 from hw.rows.reciprocal import Reciprocal
+from hw.rows.root import Root
 from hw.rows.take import Reduce
 from hw.rows.total import Totals
 from hw.rows.walk import RowWalk
@@ -29,19 +30,18 @@ from isa.stages import ROWS_HELD
 class RowUnit(wiring.Component):
     """Runs ROW instructions, in three passes over each row, which overlap those of its neighbours::
 
-        ReadRows -+-> Reduce -> taken -+-> Totals ------+-> prepared -> Emit -> results -> feature map
-                  |                    +-> Reciprocal --+                |
-                  +-> row buffer: a copy for Totals, a copy for Emit ----+
+        ReadRows -+-> Reduce -> taken -+-> Totals -+-> Reciprocal -> prepared -> Emit -> results -> feature map
+                  |                    +-> Root ---+                             |
+                  +-> row buffer: a copy for Totals, a copy for Emit ------------+
 
-    A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, one of NORMALISE
-    or RMS 120 at least, which is what ``Reciprocal`` takes. The row buffer holds ``ROWS_HELD`` rows, so that no pass waits for
-    the end of another. Instructions do not overlap: the next one is accepted in the cycle after ``done``, which comes one cycle
-    after the last write. Its first word comes two passes and some 45 cycles later.
+    A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, 24 at least, one
+    of NORMALISE or RMS 82 at least, which is what ``Root`` takes; ``Reciprocal`` is at the row before meanwhile. The row buffer
+    holds ``ROWS_HELD`` rows, so that no pass waits for the end of another. Instructions do not overlap: the next is accepted
+    in the cycle after ``done``, which comes one cycle after the last write. Its first word comes two passes and some 70 cycles
+    later.
 
     Reads and writes wait for their banks; behind the row buffer nothing stands still, for a word begins only when there is room
     for its result. A row is read whole before its first word is written. ``active``: a slice of results begins.
-
-    Bound by its adders, at four lanes: quotients 2 200 LUTs, factors 1 000 and 16 DSPs, the reciprocal root 500, all else 800.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -65,6 +65,8 @@ class RowUnit(wiring.Component):
         m.submodules.reduce = reduce = Reduce(config)
         m.submodules.taken = taken = Queue(TAKEN, ROWS_HELD)
         m.submodules.totals = totals = Totals(config)
+        m.submodules.totalled = totalled = Queue(TOTALLED, ROWS_HELD)
+        m.submodules.root = root = Root()
         m.submodules.reciprocal = reciprocal = Reciprocal()
         m.submodules.prepared = prepared = Queue(PREPARED, ROWS_HELD)
         m.submodules.emit = emit = Emit(config)
@@ -73,12 +75,12 @@ class RowUnit(wiring.Component):
         )
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
-            softmax.eq(fields.mode == RowMode.SOFTMAX.value),
             self.active.eq(emit.active),
             read.runs.eq(working & ~stop),
             emit.softmax.eq(softmax),
             reduce.zp.eq(fields.a_zp),
         ]
+        m.d.sync += softmax.eq(fields.mode == RowMode.SOFTMAX.value)
         for part in (read, totals, emit):
             m.d.comb += [part.begin.eq(begin), part.fields.eq(fields)]
         connect(m, read.fm_read, flipped(self.fm_read[0]))
@@ -101,7 +103,7 @@ class RowUnit(wiring.Component):
                 m.next = "IDLE"
 
         self._pass_rows(m, read, reduce, taken, totals, prepared, emit)
-        self._prepare(m, fields, softmax, taken, totals, reciprocal, prepared)
+        self._prepare(m, fields, softmax, taken, totals, totalled, root, reciprocal, prepared)
         self._look_up(m, totals, emit)
         beyond = self._write(m, fields, begin, emit, last_written)
         end = Signal(len(fields.p_addr) + 1)
@@ -132,27 +134,30 @@ class RowUnit(wiring.Component):
             m.d.comb += [getattr(part.write, name).eq(getattr(read.write, name)) for name in ("en", "place", "data")]
 
     def _prepare(
-        self, m: Module, fields: Any, softmax: Signal, taken: Queue, totals: Totals, reciprocal: Reciprocal, prepared: Queue
+        self, m: Module, fields: Any, softmax: Signal, taken: Queue, totals: Totals, totalled: Queue, root: Root,
+        reciprocal: Reciprocal, prepared: Queue,
     ) -> None:  # fmt: skip
         """The row's numbers by the way that its mode asks for. There is room for as many as there are rows in the buffer."""
-        length = Signal.like(reciprocal.length)
-        row, found = taken.o.payload, prepared.i.payload
+        length = Signal.like(root.length)
+        row = taken.o.payload
         m.d.sync += length.eq((fields.words - 1) * self.config.ic_p + fields.last_lanes)
         m.d.comb += [
             totals.most.valid.eq(taken.o.valid & softmax),
             totals.most.payload.eq(row.most),
-            reciprocal.i.valid.eq(taken.o.valid & ~softmax),
-            reciprocal.i.payload.total.eq(Mux(fields.mode == RowMode.RMS.value, 0, row.total)),
-            reciprocal.i.payload.squares.eq(row.squares),
+            totalled.i.valid.eq(totals.valid),
+            totalled.i.payload.eq(totals.o),
+            root.i.valid.eq(taken.o.valid & ~softmax),
+            root.i.payload.total.eq(Mux(fields.mode == RowMode.RMS.value, 0, row.total)),
+            root.i.payload.squares.eq(row.squares),
+            root.length.eq(length),
+            root.k.eq(Cat(fields.k_lo, fields.k_hi)),
+            taken.o.ready.eq(Mux(softmax, totals.most.ready, root.i.ready)),
+            reciprocal.softmax.eq(softmax),
             reciprocal.length.eq(length),
-            reciprocal.k.eq(Cat(fields.k_lo, fields.k_hi)),
-            reciprocal.o.ready.eq(1),
-            taken.o.ready.eq(Mux(softmax, totals.most.ready, reciprocal.i.ready)),
-            prepared.i.valid.eq(totals.valid | reciprocal.o.valid),
-            found.most.eq(totals.o.most),
-            found.slope.eq(Mux(softmax, totals.o.total, reciprocal.o.payload.slope)),
-            found.offset.eq(reciprocal.o.payload.offset),
         ]
+        connect(m, totalled.o, reciprocal.totals)
+        connect(m, root.o, reciprocal.roots)
+        connect(m, reciprocal.o, prepared.i)
 
     def _look_up(self, m: Module, totals: Totals, emit: Emit) -> None:
         m.submodules.exponentials = tables = Exponentials(self.config)

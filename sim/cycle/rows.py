@@ -16,6 +16,8 @@ from isa.stages import (
     READ_PORT,
     ROW_BEGIN,
     ROW_EMIT,
+    ROW_NUMBERS,
+    ROW_RECIPROCAL,
     ROW_REDUCE,
     ROW_ROOT,
     ROW_TOTAL,
@@ -52,15 +54,17 @@ def row_cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> 
     stages = (config.row_lanes - 1).bit_length()
     taken = slices + ROW_REDUCE + stages + 1
     """From a row's first slice to its sums."""
-    pace, prepared = (slices, slices + ROW_TOTAL + stages) if softmax else (ROW_ROOT, ROW_ROOT)
-    """From one row's sums to the next one's, and to what its results are made of."""
-    takes, sums, emits = [0] * ROWS_HELD, -pace, -slices
+    first_pace, second_pace = (slices, ROW_RECIPROCAL + 1) if softmax else (ROW_ROOT + 3, ROW_NUMBERS + 1)
+    to_second, prepared = (slices + ROW_TOTAL + stages, ROW_RECIPROCAL) if softmax else (ROW_ROOT, ROW_NUMBERS)
+    """From row to row in both stages between the passes, and from the beginning of each to its end."""
+    takes, sums, seconds, emits = [0] * ROWS_HELD, -first_pace, -second_pace, -slices
     read = -slices
     for number in range(min(rows, FOLLOWED)):
         read = max(read + slices, takes[number % ROWS_HELD])
-        sums = max(read + taken, sums + pace)
-        emits = max(sums + prepared, emits + slices)
+        sums = max(read + taken, sums + first_pace)
+        seconds = max(sums + to_second, seconds + second_pace)
+        emits = max(seconds + prepared + 1, emits + slices)
         takes[number % ROWS_HELD] = emits + slices
-    period = max(slices, pace, (taken + prepared + slices) / ROWS_HELD)
+    period = max(slices, first_pace, second_pace, (taken + to_second + prepared + 1 + slices) / ROWS_HELD)
     first = ROW_BEGIN + READ_PORT
     return first + emits + ceil(max(0, rows - FOLLOWED) * period) + slices - 1 + ROW_EMIT + FIFO + 1

@@ -166,12 +166,12 @@ class MoveBench:
             for name in op.row.fields:
                 ctx.set(getattr(fields, name), op[name])
 
-    def _take_weights(self, en: int, addr: int, turned: int, inputs: int, outputs: int, by_input: int, by_output: int) -> None:
+    def _take_weights(self, en: int, addr: int, inputs: int, spares: int, data: int, clears: int) -> None:
         ic_p, oc_p = self.config.ic_p, self.config.oc_p
         assert en or not inputs
         for i, o in product(range(ic_p), range(oc_p)):
-            if inputs >> i & outputs >> o & 1:
-                byte = by_input >> 8 * i if turned else by_output >> 8 * o
+            if inputs >> i & ~spares >> o & 1:
+                byte = data >> 8 * o & ~(clears >> 8 * i)
                 self.weights.setdefault(addr, {})[i * oc_p + o] = byte & 0xFF
 
     def _take_parameters(self, values: list[int]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from compiler.definitions import long_conv
+from compiler.definitions import long_maps
 from compiler.definitions.integer_graph import DOMAIN
 from tilewright.profile.shapes import Shapes
 
@@ -26,7 +26,7 @@ def sized(node: onnx.NodeProto) -> tuple[str, ...]:
     """The tensors whose shapes say how many."""
     if node.op_type in RECURRENT:
         return tuple(node.input[:3])
-    if node.domain == DOMAIN and node.op_type in long_conv.CONVOLUTIONS:
+    if node.domain == DOMAIN and node.op_type in long_maps.CONVOLUTIONS:
         return node.output[0], _long_weights(node)
     if node.op_type in ("Einsum", "Attention"):
         return tuple(node.input[:3])
@@ -42,7 +42,7 @@ def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
         return _einsum(node, shapes)
     if node.op_type == "Attention" and node.domain in ("", "ai.onnx"):
         return _attention(node, shapes)
-    if node.domain == DOMAIN and node.op_type in long_conv.CONVOLUTIONS:
+    if node.domain == DOMAIN and node.op_type in long_maps.CONVOLUTIONS:
         return _long(node, shapes)
     if node.op_type not in WEIGHTS:
         return None
@@ -58,13 +58,13 @@ def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
 
 def _long(node: onnx.NodeProto, shapes: Shapes) -> int:
     """Whatever the bits, a number by a weight is one; channels that fill words are none."""
-    inputs, outputs = next(tuple(each.ints) for each in node.attribute if each.name == long_conv.CHANNELS)
+    inputs, outputs = next(tuple(each.ints) for each in node.attribute if each.name == long_maps.CHANNELS)
     batch, _, height, width = shapes[node.output[0]]
     return batch * height * width * int(outputs) * int(inputs) * math.prod(shapes[_long_weights(node)][2:])
 
 
 def _long_weights(node: onnx.NodeProto) -> str:
-    return str(node.input[long_conv.INPUTS[node.op_type].index("w")])
+    return str(node.input[long_maps.INPUTS[node.op_type].index("w")])
 
 
 def _einsum(node: onnx.NodeProto, shapes: Shapes) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.definitions import long_conv as definitions
+from compiler.definitions import long_maps as definitions
 from compiler.definitions.integer_graph import DOMAIN
 from compiler.frontend.constraints import long_layers as constraints
 from compiler.frontend.constraints.base import require

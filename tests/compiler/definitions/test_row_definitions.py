@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from compiler.definitions.functions import definition, is_definition
+from compiler.definitions.by_name import definition, is_definition
 from compiler.definitions.integer_graph import DOMAIN
 from compiler.definitions.rows import DIVISORS, INPUTS, NORMALISATION, SOFTMAX
 from compiler.frontend.session import run

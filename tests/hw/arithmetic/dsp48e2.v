@@ -37,7 +37,7 @@ module DSP48E2 #(
   wire multiplies = USE_MULT == "MULTIPLY";
   wire known = op[3:0] == (multiplies ? 4'b0101 : 4'b0011) && ALUMODE == 4'd0 && !mode[0] && mode[4:3] == 2'd0 && op[8:7] == 2'd0
     && ((op[6:4] != 3'b110 && op[6:4] != 3'b010) || PREG == 1);
-  wire signed [47:0] added_to_z = multiplies ? m : {A, B};
+  wire signed [47:0] added_to_z = multiplies ? m : $signed({A, B});
   wire signed [47:0] sum = known ? z + added_to_z + $signed({1'b0, CARRYIN}) : 48'sd0;
   initial begin
     if (MREG != multiplies || ALUMODEREG != 0 || CARRYINREG != 0 || CARRYINSELREG != 0

@@ -30,6 +30,7 @@ PAIRS = {
         "ic_p": 6, "oc_p": 4, "px_p": 2, "conv_finish": 4, "pool_finish": 3, "pool_taps": 2, "misc_lanes": 3, "fm_banks": 16,
         "array_clock": 2, "dsp_adders": True,
     },
+    "products of rows": {"ic_p": 4, "oc_p": 4, "px_p": 1, "build_rows": True, "row_lanes": 2},
     "adders, too": {"ic_p": 4, "oc_p": 6, "px_p": 2, "conv_finish": 3, "fm_banks": 8, "dsp_adders": True},
 }
 
@@ -48,6 +49,8 @@ def test_random_programs_on_cascades_of_dsps(pairs: str) -> None:
     assert lane.text.count("DSP48E2") == 2 // config.array_clock + config.dsp_adders
     adders = config.dsp_adders * (config.oc_p * config.px_p + config.conv_finish)
     assert modules[f"{MODULE}_conv_accumulate"].text.count("DSP48E2") == adders
+    if config.build_rows:
+        assert modules[f"{MODULE}_row_emit_results"].text.count("DSP48E2") == 4 * config.row_lanes
     machine = RtlMachine(config, verilog=text + MODEL, brief=True)
     for seed in range(6):
         program = random_program(config, seed, size=6)

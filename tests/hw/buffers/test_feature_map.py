@@ -323,3 +323,30 @@ def test_pixel_lanes_at_stride_1_and_2_meet_no_other(name: str) -> None:
     for stride in (1, 2):
         for start in range(0, config.fm_words - 2 * config.px_p, 4099):
             assert len({bank_of(config, start + stride * lane) for lane in range(config.px_p)}) == config.px_p
+
+
+def test_a_writer_behind_another_waits_whatever_that_one_asks_for() -> None:
+    dut = FeatureMap(PHASED, reads={"save": 1}, writes={"load": 1, "misc": 1, "row": 1}, behind={"row": "misc"})
+    stored = {1: 0x01020304, 2: 0x11121314, 3: 0x21222324}
+
+    async def process(ctx: Any) -> None:
+        lanes = [dut.write_load[0], dut.write_misc[0], dut.write_row[0]]
+        for lane, (addr, word) in zip(lanes, stored.items(), strict=True):
+            ctx.set(lane.valid, 1)
+            ctx.set(lane.addr, addr)
+            ctx.set(lane.data, word)
+            ctx.set(lane.mask, ~0)
+        assert [ctx.get(lane.ready) for lane in lanes] == [1, 1, 0]
+        await ctx.tick()
+        for lane in lanes[:2]:
+            ctx.set(lane.valid, 0)
+        assert ctx.get(lanes[2].ready)
+        await ctx.tick()
+        ctx.set(lanes[2].valid, 0)
+        ctx.set(dut.read_save[0].valid, 1)
+        for addr, word in stored.items():
+            ctx.set(dut.read_save[0].addr, addr)
+            await ctx.tick().repeat(BANK_LATENCY)
+            assert ctx.get(dut.read_save[0].data) == word
+
+    run(dut, process)

@@ -116,20 +116,24 @@ def test_lanes_are_written_one_by_one(inputs: int, outputs: int, beat_bytes: int
             if rng.random() < 0.3:
                 column, beat = rng.randrange(dut.columns), rng.randbytes(beat_bytes)
                 await write(ctx, dut, 1, column, int.from_bytes(beat, "little"))
+                await ctx.tick()
                 covered = range(column * beat_bytes, min(size, (column + 1) * beat_bytes))
                 word[covered.start : covered.stop] = beat[: len(covered)]
                 continue
-            chosen = {"inputs": rng.getrandbits(inputs), "outputs": rng.getrandbits(outputs), "turned": rng.randrange(2)}
-            by_input, by_output = rng.randbytes(inputs), rng.randbytes(outputs)
-            values = {"by_input": int.from_bytes(by_input, "little"), "by_output": int.from_bytes(by_output, "little")}
+            chosen = {"inputs": rng.getrandbits(inputs), "spares": rng.getrandbits(outputs)}
+            clears, data = rng.randbytes(inputs), rng.randbytes(outputs)
+            values = {"clears": int.from_bytes(clears, "little"), "data": int.from_bytes(data, "little")}
             for name, value in (chosen | values | {"en": 1, "addr": 1}).items():
                 ctx.set(getattr(dut.lanes, name), value)
             await ctx.tick()
             ctx.set(dut.lanes.en, 0)
             ctx.set(dut.lanes.inputs, 0)
+            ctx.set(dut.lanes.spares, 0)
+            ctx.set(dut.lanes.clears, 0)
+            await ctx.tick()
             for i, o in product(range(inputs), range(outputs)):
-                if chosen["inputs"] >> i & chosen["outputs"] >> o & 1:
-                    word[i * outputs + o] = by_input[i] if chosen["turned"] else by_output[o]
+                if chosen["inputs"] >> i & ~chosen["spares"] >> o & 1:
+                    word[i * outputs + o] = data[o] & ~clears[i]
             assert (await read(ctx, dut, 1)).to_bytes(size, "little") == bytes(word)
 
     run(dut, process)

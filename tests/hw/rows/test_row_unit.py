@@ -15,7 +15,7 @@ from amaranth.lib import wiring
 
 from hw.buffers.feature_map import FeatureMap
 from hw.buffers.parameters import ParameterMemory
-from hw.rows import emit, reciprocal, take, total
+from hw.rows import emit, reciprocal, root, take, total
 from hw.rows.unit import RowUnit
 from isa import stages
 from isa.config import MachineConfig, preset
@@ -230,5 +230,6 @@ def test_stages_are_those_of_the_hardware() -> None:
     stage = (SMALL.row_lanes - 1).bit_length()
     assert take.latency(SMALL) == stages.ROW_REDUCE + stage
     assert total.latency(SMALL) == stages.ROW_TOTAL + stage
-    assert reciprocal.LATENCY == stages.ROW_ROOT
+    assert root.LATENCY == stages.ROW_ROOT
+    assert (reciprocal.TOTAL_CYCLES, reciprocal.ROOT_CYCLES) == (stages.ROW_RECIPROCAL, stages.ROW_NUMBERS)
     assert emit.LATENCY == stages.ROW_EMIT

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import onnx
 
-from compiler.definitions import long_conv, rows
+from compiler.definitions import long_maps, rows
 from compiler.definitions.integer_graph import DOMAIN
 
 _WRITERS: dict[str, Callable[[str, int], onnx.FunctionProto]] = {
-    **dict.fromkeys(rows.INPUTS, rows.definition), **dict.fromkeys(long_conv.INPUTS, long_conv.definition)
+    **dict.fromkeys(rows.INPUTS, rows.definition), **dict.fromkeys(long_maps.INPUTS, long_maps.definition)
 }  # fmt: skip
 
 
