@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -21,7 +23,7 @@ FEEDS = {"x": RNG.integers(-128, 128, SHAPE).astype(np.int8)}
 def convolution(low: int = -8, high: int = 7, opset: int = 17) -> onnx.ModelProto:
     weights = RNG.integers(low, high + 1, (15, 8, 3, 3)).astype(np.int8)
     weights.reshape(-1)[:2] = low, high
-    table = {
+    table: dict[str, Any] = {
         "xs": np.float32(0.02), "z": np.int8(0), "w": weights, "ws": np.float32(0.02), "ys": np.float32(0.1),
     }  # fmt: skip
     return model([node("QLinearConv", "x xs z w ws z ys z", "y")], SHAPE, table, opset=opset, elem=TensorProto.INT8)
