@@ -13,14 +13,12 @@ from amaranth.hdl._xfrm import FragmentTransformer, LHSMaskCollector
 from hw.copies import PINS, Copy
 
 DOMAIN = "sync"
-RESET_CYCLES = 2
-"""From a reset to the registers of its leaves, which reset all others a cycle later."""
 LEAF_BITS = PINS
 """Register bits that a leaf resets."""
 
 
 class ResetTree(Elaboratable):
-    """A part that ``reset``, and nothing else, resets, all of it in the same cycle: ``RESET_CYCLES`` later than a plain
+    """A part that ``reset``, and nothing else, resets, all of it in the same cycle: ``RESET`` cycles later than a plain
     synchronous reset, and for as many cycles.
 
     ::

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from isa.latency import BANK_LATENCY
 
-START = 4
-"""From the host's write to the sequencer's ``begin``: register, start, clear, run (``control/sequencer.py``)."""
+RESET = 2
+"""From a reset to the registers at the leaves of its tree, which reset all others a cycle later (``hw/reset.py``)."""
+START = 4 + RESET
+"""From the host's write to the sequencer's ``begin``: register, start, clear until all is reset, run
+(``control/sequencer.py``)."""
 FETCH = 3
 """From ``begin`` to the first address on AR: counters, size of the burst, AR (``control/fetch.py``)."""
 FETCH_AGAIN = 1
@@ -17,8 +20,9 @@ DISPATCH_OUT = 1
 """The register before the queues of the units (``control/dispatch.py``)."""
 RULES = 1
 """From an instruction's last word to the first cycle in which the unit may accept it (``control/receiver.py``)."""
-COUNTED = 0
-"""From the last ``done`` to the count of cycles, which begins as much later than the trace as END takes."""
+COUNTED = -RESET
+"""From the last ``done`` to the count of cycles, which begins later than the trace: by as much as END takes, and by the wait
+for the reset."""
 
 FIFO = 2
 """``buffers/fifo.py``."""

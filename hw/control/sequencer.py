@@ -6,7 +6,7 @@ from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.reset import RESET_CYCLES
+from isa.stages import RESET
 
 SETTLE_CYCLES = 16
 """Cycles without AXI traffic after which a halted machine counts as stopped: more than any unit takes to notice
@@ -19,7 +19,7 @@ class Sequencer(wiring.Component):
     =========  ===================================================================================================
     idle       ``done`` or ``error`` tells how the last program ended; ``start`` begins the next one
     clear      ``clear`` in the first cycle resets everything that the last program left, in control and in the units;
-               then ``RESET_CYCLES``, until all of it is reset
+               then ``RESET``, until all of it is reset
     run        first cycle: ``begin``. Then until ``complete``: idle and ``done``; or until ``fault``: halt
     halt       the units finish their bursts. After ``SETTLE_CYCLES`` of ``drained`` in a row: idle and ``error``
     drain      DRAM owes answers longer than it may: ``error`` is told at once, idle comes after them, as from halt
@@ -57,7 +57,7 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         settled = Signal(range(SETTLE_CYCLES))
-        waited = Signal(range(RESET_CYCLES + 1))
+        waited = Signal(range(RESET + 1))
         """Cycles in the state clear."""
         still = Signal()
         resting = Signal(init=1)
@@ -82,7 +82,7 @@ class Sequencer(wiring.Component):
             with m.State("CLEAR"):
                 m.d.comb += self.clear.eq(~waited.any())
                 m.d.sync += waited.eq(waited + 1)
-                with m.If(waited == RESET_CYCLES):
+                with m.If(waited == RESET):
                     m.d.sync += [waited.eq(0), self.begin.eq(1), self.running.eq(1)]
                     m.next = "RUN"
             with m.State("RUN"):

@@ -216,7 +216,8 @@ class ProductWriter(wiring.Component):
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
         # Without the machine's reset, for they have one of their own.
-        data, clears = Signal.like(weights.data, reset_less=True), Signal.like(weights.clears, reset_less=True)
+        data = Signal.like(weights.data, reset_less=True)
+        clears = Signal.like(weights.clears, reset_less=True)
         turns = Signal()
         straight = Signal(init=1)
         m.d.comb += turns.eq(write & now.turned)

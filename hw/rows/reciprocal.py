@@ -98,7 +98,8 @@ class Reciprocal(wiring.Component):
             ]
         with m.Elif(divides):
             m.d.sync += [rest.eq(Mux(fits, difference, minuend)), quotient.eq(Cat(fits, quotient))]
-        moves, sign = Signal(), Signal()
+        moves = Signal()
+        sign = Signal()
         m.d.comb += [moves.eq(multiplies | shifts), sign.eq(multiplies & (left == 0))]
         slope = self._product(m, "slope", self.length, takes, moves, Mux(multiplies, quotient, 0), Const(0, 1))
         offset = self._product(m, "offset", rooted.total, takes, moves, Mux(multiplies, quotient, 0), sign)

@@ -52,8 +52,10 @@ class Root(wiring.Component):
         of_total = Signal(size)
         """Of the total: its square is wanted."""
         magnitude = Signal(size, reset_less=True)
-        n_high, s_high = Signal(SQUARES_BITS, reset_less=True), Signal(size, reset_less=True)
-        n_low, s_low = Signal(SUM_BITS, reset_less=True), Signal(SUM_BITS, reset_less=True)
+        n_high = Signal(SQUARES_BITS, reset_less=True)
+        s_high = Signal(size, reset_less=True)
+        n_low = Signal(SUM_BITS, reset_less=True)
+        s_low = Signal(SUM_BITS, reset_less=True)
         """Multipliers, which leave as the products' low halves come."""
         spread = Signal(D_BITS - D_FRACTION, reset_less=True)
         addend = Signal(K_BITS, reset_less=True)

@@ -12,9 +12,9 @@ from hw.control.sequencer import SETTLE_CYCLES, Sequencer
 from hw.control.tokens import Tokens
 from hw.control.unfinished import Unfinished
 from hw.control.watchdog import Watchdog
-from hw.reset import RESET_CYCLES
 from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
+from isa.stages import RESET
 from sim.proof.engine import Proof
 from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
@@ -93,7 +93,7 @@ def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
     """A program begins after everything was cleared, and after a stop only when the bus was quiet for long enough."""
     m = checks.m
     owing, rest, since = Signal(), Signal(range(SETTLE_CYCLES + 1)), Signal()
-    cleared = Signal(RESET_CYCLES + 1)
+    cleared = Signal(RESET + 1)
     """In which of the last cycles everything was reset, the last one first."""
     m.d.sync += cleared.eq(Cat(part.clear, cleared))
     m.d.sync += rest.eq(Mux(part.drained, Mux(rest == SETTLE_CYCLES, rest, rest + 1), 0))
@@ -104,7 +104,7 @@ def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
         m.d.sync += owing.eq(0)
     state = inside.signal("fsm_state")
     checks.if_then(part.clear, ~owing | since)
-    checks.if_then(part.begin, (cleared == 1 << RESET_CYCLES) & part.busy & part.running)
+    checks.if_then(part.begin, (cleared == 1 << RESET) & part.busy & part.running)
     checks.if_then(part.running, part.busy)
     checks.if_then(checks.past(part.begin), ~part.begin)
     checks.if_then(part.idle, ~part.busy)
@@ -117,9 +117,9 @@ def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
     settled = inside.signal("settled")
     checks.holds(inside.signal("resting") == (state == 0))
     waited = inside.signal("waited")
-    checks.holds(waited <= RESET_CYCLES)
+    checks.holds(waited <= RESET)
     checks.if_then(state != 2, waited == 0)
-    for cycles in range(1, RESET_CYCLES + 1):
+    for cycles in range(1, RESET + 1):
         checks.if_then(waited == cycles, cleared[:cycles] == 1 << (cycles - 1))
     _life_invariants(checks, part, state, settled, rest, owing)
 
@@ -181,7 +181,7 @@ PROOFS = (
             Fault(SEQUENCER, 'm.next = "DRAIN"', 'm.next = "IDLE"'),
             Fault(SEQUENCER, "settled == SETTLE_CYCLES - 1", "settled == SETTLE_CYCLES - 3"),
             Fault(SEQUENCER, "m.If(~self.drained | self.running)", "m.If(0)"),
-            Fault(SEQUENCER, "waited == RESET_CYCLES", "waited == RESET_CYCLES - 1"),
+            Fault(SEQUENCER, "waited == RESET", "waited == RESET - 1"),
             Fault(SEQUENCER, "self.begin.eq(0)", "self.begin.eq(self.begin)"),
         )
     ),

@@ -13,8 +13,8 @@ from hw.delivery.style import MODULE
 from hw.delivery.uninitialised import without_initial_values
 from hw.delivery.waivers import waiver_file
 from hw.emit import MACHINE, EmitError, _repeated, _share_modules, verilog
-from hw.reset import RESET_CYCLES
 from isa.config import preset
+from isa.stages import RESET
 from sim.rtl.build import core_verilog
 from sim.rtl.verilator import lint_command
 from sim.synthesis.tools import find_tool
@@ -119,7 +119,7 @@ def test_no_combinational_block_sleeps_from_the_start(language: str, nano: str, 
     clock, stimulus = "1'b0", ""
     if initial:
         nano = without_initial_values(nano)
-        clock, stimulus = "clk", f"reg clk = 0; initial repeat ({RESET_CYCLES}) begin #1 clk = 1; #1 clk = 0; end "
+        clock, stimulus = "clk", f"reg clk = 0; initial repeat ({RESET}) begin #1 clk = 1; #1 clk = 0; end "
     probe = (
         f"module probe; {stimulus}{MODULE}_load_packer dut (.clk({clock}), .reset_root(1'b{int(bool(initial))}), "
         ".words__valid(1'b0), .chunks__valid(1'b0));\n"

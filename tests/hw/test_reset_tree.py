@@ -7,7 +7,8 @@ import random
 from amaranth import Elaboratable, Module, ResetInserter, Signal
 from amaranth.sim import Simulator, SimulatorContext
 
-from hw.reset import LEAF_BITS, RESET_CYCLES, ResetTree
+from hw.reset import LEAF_BITS, ResetTree
+from isa.stages import RESET
 
 
 class Counters(Elaboratable):
@@ -54,6 +55,6 @@ def test_all_registers_are_reset_in_one_cycle_so_much_later() -> None:
         reset, later = Signal(), Signal()
         when = {5, 11, 12, 20}
         found = states(tree, ResetTree(tree, reset), reset, when, 30)
-        expected = states(plain, ResetInserter(later)(plain), later, {cycle + RESET_CYCLES for cycle in when}, 30)
+        expected = states(plain, ResetInserter(later)(plain), later, {cycle + RESET for cycle in when}, 30)
         assert found == expected
-        assert found[5 + RESET_CYCLES + 1][:1] == [tree.own[0].init]
+        assert found[5 + RESET + 1][:1] == [tree.own[0].init]

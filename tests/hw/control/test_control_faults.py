@@ -8,12 +8,12 @@ import pytest
 from amaranth.sim import SimulatorContext
 
 from hw.control.sequencer import SETTLE_CYCLES
-from hw.reset import RESET_CYCLES
 from isa.codec import Op, encode
 from isa.config import preset
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import Unit
 from isa.registers import Control, Register, Status
+from isa.stages import RESET
 from tests.hw.control.control_bench import Bench, assemble, op, pcs
 
 NANO = replace(preset("nano"), build_pool=False, build_misc=False)
@@ -316,7 +316,7 @@ def test_halt_lasts_until_the_next_program_and_the_units_are_reset_before_it() -
         await bench.execute(ctx, encode(Op("END")))
         assert ctx.get(bench.dut.halt)
         await bench.start(ctx, assemble(NANO, op("SAVE")))
-        await ctx.tick().repeat(RESET_CYCLES)
+        await ctx.tick().repeat(RESET)
         assert ctx.get(bench.dut.halt)
         await ctx.tick()
         assert not ctx.get(bench.dut.halt)

@@ -43,15 +43,17 @@ class Outcome:
 
 def reference(words: list[int], program_words: int, config: MachineConfig) -> Outcome:
     """Decode one instruction after the other; words of a faulty instruction are not compared."""
-    outcome = Outcome()
+    outcome, built = Outcome(), {row.opcode: row for row in built_instructions(config)}
     words = words[:program_words]
     pc = 0
     try:
         while not outcome.ended:
             row = next((r for r in INSTRUCTIONS if pc < len(words) and r.opcode == words[pc] & 15), None)
-            if row is not None and row not in built_instructions(config):
+            if row is not None and row.opcode not in built:
                 raise MachineFault(Fault.ILLEGAL_OPCODE, pc)
             o, following = decode(words, pc)
+            if any(word & built[o.row.opcode].reserved_mask(n) for n, word in enumerate(words[pc:following]) if n):
+                raise MachineFault(Fault.ILLEGAL_FIELD, pc)
             if pc == 0 and o.name != "START":
                 raise MachineFault(Fault.CONFIG_MISMATCH, pc)
             if o.name == "START" and o["config"] != config.hash:
