@@ -16,7 +16,7 @@ class LiteEndpoint(wiring.Component):
     must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, in the one after that
     ``look`` strobes, and two later ``read``: now ``read_data`` and ``read_mapped`` must answer it, and R follows in the next.
     Each waits for its response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits
-    count as zero.
+    count as zero. Nothing is taken while the endpoint is reset, which may be later than its neighbours.
     """
 
     def __init__(self) -> None:
@@ -40,6 +40,8 @@ class LiteEndpoint(wiring.Component):
         asked_word = Signal(LITE_ADDRESS_BITS - 2)
         asked = Signal()
         looked = Signal()
+        awake = Signal()
+        m.d.sync += awake.eq(1)
         m.d.comb += [
             self.write_addr.eq(Cat(Const(0, 2), bus.awaddr[2:])),
             self.write_data.eq(bus.wdata),
@@ -47,7 +49,7 @@ class LiteEndpoint(wiring.Component):
             bus.awready.eq(self.write),
             bus.wready.eq(self.write),
             self.read_addr.eq(Cat(Const(0, 2), asked_word)),
-            bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read),
+            bus.arready.eq(awake & ~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read),
         ]
         m.d.sync += [asked.eq(bus.arvalid & bus.arready), self.look.eq(asked), looked.eq(self.look), self.read.eq(looked)]
         with m.If(bus.arvalid & bus.arready):

@@ -7,6 +7,7 @@ import random
 from amaranth import Elaboratable, Module, ResetInserter, Signal
 from amaranth.sim import Simulator, SimulatorContext
 
+from hw.control.lite import LiteEndpoint
 from hw.reset import LEAF_BITS, ResetTree
 from isa.stages import RESET
 
@@ -58,3 +59,27 @@ def test_all_registers_are_reset_in_one_cycle_so_much_later() -> None:
         expected = states(plain, ResetInserter(later)(plain), later, {cycle + RESET for cycle in when}, 30)
         assert found == expected
         assert found[5 + RESET + 1][:1] == [tree.own[0].init]
+
+
+def test_a_host_that_asks_right_after_the_reset_gets_its_answer() -> None:
+    """What it offers while the registers are still reset waits."""
+    endpoint, reset = LiteEndpoint(), Signal(init=1)
+    answered: list[int] = []
+
+    async def script(ctx: SimulatorContext) -> None:
+        await ctx.tick().repeat(4)
+        ctx.set(reset, 0)
+        ctx.set(endpoint.bus.arvalid, 1)
+        ctx.set(endpoint.bus.rready, 1)
+        for cycle in range(20):
+            taken = ctx.get(endpoint.bus.arvalid & endpoint.bus.arready)
+            answered.extend([cycle] * ctx.get(endpoint.bus.rvalid))
+            await ctx.tick()
+            if taken:
+                ctx.set(endpoint.bus.arvalid, 0)
+
+    simulator = Simulator(ResetTree(endpoint, reset))
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(script)
+    simulator.run()
+    assert len(answered) == 1
