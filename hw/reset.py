@@ -95,17 +95,19 @@ def _bits_below(fragment: Fragment) -> int:
 
 
 def _groups(fragment: Fragment) -> Iterator[list[tuple[Value, Const]]]:
-    """The fragment's registers with their initial values, in groups of at most ``LEAF_BITS``."""
+    """The fragment's registers with their initial values, in groups of at most ``LEAF_BITS``. A register is in one group as a
+    whole, if it is no larger than that: so it stays one in the Verilog."""
     group: list[tuple[Value, Const]] = []
     room = LEAF_BITS
     for signal, start, stop in _registers(fragment):
         end = len(signal) if stop is None else stop
-        while start < end:
-            if not room:
+        for first in range(start, end, LEAF_BITS):
+            past = min(first + LEAF_BITS, end)
+            if past - first > room:
                 yield group
                 group, room = [], LEAF_BITS
-            size = min(room, end - start)
-            group.append((signal[start : start + size], Const(signal.init >> start & ((1 << size) - 1), size)))
-            start, room = start + size, room - size
+            size = past - first
+            group.append((signal[first:past], Const(signal.init >> first & ((1 << size) - 1), size)))
+            room -= size
     if group:
         yield group
