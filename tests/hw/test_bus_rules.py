@@ -164,6 +164,8 @@ def test_a_read_is_answered_five_cycles_after_its_address(protection: int) -> No
     async def script(ctx: SimulatorContext) -> None:
         ctx.set(bus.araddr, 0x13)
         ctx.set(bus.arprot, protection)
+        assert not ctx.get(bus.arready), "it may still be reset"
+        await ctx.tick()
         assert ctx.get(bus.arready)
         ctx.set(bus.arvalid, 1)
         for cycle in range(1, 6):
