@@ -23,7 +23,7 @@ MASTER: Rules = (
 SLAVE: Rules = (
     ("AWREADY, WREADY", "Low, until address and data are both valid; then high together for one cycle, the next."),
     ("BVALID", "In the cycle after these, until BREADY. No write is taken before."),
-    ("ARREADY", "High while no read is under way."),
+    ("ARREADY", "High while no read is under way, from the second cycle after the reset on."),
     ("RVALID", "Five cycles after the address is taken, until RREADY. No read is taken before."),
     ("AW and AR channels", "Apart: a read and a write do not wait for each other."),
     ("RRESP, BRESP", "OKAY; SLVERR where no register is."),
