@@ -23,7 +23,7 @@ from compiler.quantise.forms import forms_of
 from compiler.quantise.functions import functions_of
 from compiler.quantise.methods import minmax, percentile
 from compiler.quantise.quantise import quantise
-from compiler.quantise.reference import MOST_KEPT, Kept, Reference, mean_decibels
+from compiler.quantise.reference import MANY, MOST_KEPT, Kept, Reference, mean_decibels
 from compiler.quantise.refine import BY_LAYERS, FIRST, HOPELESS, SECOND, TRIED, corrections
 from compiler.quantise.schemes import SCHEMES, errors_of, squared_error
 from compiler.quantise.statistics import Statistics, batches, collected
@@ -181,7 +181,9 @@ def test_few_values_do_not_rule_the_score() -> None:
     made = draft.written(draft.params(minmax), showing=["c"])
     both, alone = Reference.of(net, feeds, ["c"]), Reference.of(net, feeds)
     output, within = both.noise(made)
-    assert abs(both.score(made) - within) < 0.15 * abs(output - within)
+    share = both._values("y") / (both._values("y") + MANY)
+    assert share < 0.15
+    assert both.score(made) == pytest.approx(share * output + (1 - share) * within)
     assert alone.score(made) == output
 
 
