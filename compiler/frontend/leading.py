@@ -1,6 +1,7 @@
 """Sums of more than four dimensions whose first is one: in four, as attention in windows adds its masks.
 
-A Reshape puts a dimension of one image before windows, heads, rows and columns, a constant is added, a Reshape takes it away.
+A Reshape puts a dimension of one in front. Then a constant is added to windows, heads, rows and columns. Another Reshape takes
+the dimension away.
 """
 
 from __future__ import annotations

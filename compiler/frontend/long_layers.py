@@ -181,10 +181,8 @@ def _bounds(ctx: Context, node: Node) -> tuple[float, float] | None:
     """Of a Relu or Clip, if they are constants."""
     if node.op_type == "Relu":
         return 0.0, np.inf
-    given = [ctx.constant(node.input(index)) if node.input(index) else np.array(default) for index, default in _OPEN]
-    if any(value is None for value in given):
-        return None
-    return tuple(float(scalar(value)) for value in given if value is not None)  # type: ignore[return-value]
+    low, high = (ctx.constant(node.input(index)) if node.input(index) else np.array(default) for index, default in _OPEN)
+    return None if low is None or high is None else (float(scalar(low)), float(scalar(high)))
 
 
 _OPEN = ((1, -np.inf), (2, np.inf))

@@ -35,10 +35,11 @@ GATE, FLIP_FLOP = "NAND2X1", "DFFPOSX1"
 """The cell whose area is one gate equivalent, and the one that registers become."""
 FEATURE_UM = 0.18
 SRAM_F2_PER_BIT = 15.0 * 19.6
-"""Of a cell with a port to read and one to write, in squares of the feature size, as CACTI counts: a cell of one port has
-146 F², is 10 F high and 14.6 F wide, and another port makes it two pitches of wire, 5 F, higher and wider."""
+"""Of a cell with a port to read and one to write, in squares of the feature size F, as CACTI 7 counts it
+(``tech_params/180nm.dat``, ``parameter.cc``). A cell of one port has 146 F² with sides of 10 F and 14.6 F. Another port adds two
+pitches of wire, 5 F, to each side."""
 SRAM_OVERHEAD = 1.4
-"""Decoders and amplifiers beside the cells: about 70 % of a memory are cells."""
+"""Decoders and amplifiers beside the cells: an assumption, that 70 % of a memory are cells."""
 SECONDS = 0.25
 """Of a core for each 1 000 characters of Verilog."""
 _MEMORY = re.compile(r"(?:\w+_)?memory_(?P<words>\d+)x(?P<bits>\d+)(?!\w*_async)\w*")

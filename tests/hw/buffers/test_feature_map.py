@@ -91,6 +91,15 @@ def random_mask(config: MachineConfig, rng: random.Random) -> int:
     return sum(rng.getrandbits(1) * ((1 << group) - 1) << start for start in range(0, config.ic_p, group))
 
 
+async def reads_back(ctx: SimulatorContext, dut: FeatureMap, stored: dict[int, int]) -> None:
+    """SAVE reads the words that were stored, by address."""
+    ctx.set(dut.read_save[0].valid, 1)
+    for addr, word in stored.items():
+        ctx.set(dut.read_save[0].addr, addr)
+        await ctx.tick().repeat(BANK_LATENCY)
+        assert ctx.get(dut.read_save[0].data) == word
+
+
 def run(dut: FeatureMap, process: Any) -> None:
     sim = Simulator(dut)
     sim.add_clock(1e-6)
@@ -240,11 +249,7 @@ def test_slow_writers_share_a_way_on_a_machine_of_one_phase() -> None:
         await ctx.tick()
         for lane in lanes:
             ctx.set(lane.valid, 0)
-        ctx.set(dut.read_save[0].valid, 1)
-        for addr, word in stored.items():
-            ctx.set(dut.read_save[0].addr, addr)
-            await ctx.tick().repeat(BANK_LATENCY)
-            assert ctx.get(dut.read_save[0].data) == word
+        await reads_back(ctx, dut, stored)
 
     run(dut, process)
 
@@ -343,10 +348,6 @@ def test_a_writer_behind_another_waits_whatever_that_one_asks_for() -> None:
         assert ctx.get(lanes[2].ready)
         await ctx.tick()
         ctx.set(lanes[2].valid, 0)
-        ctx.set(dut.read_save[0].valid, 1)
-        for addr, word in stored.items():
-            ctx.set(dut.read_save[0].addr, addr)
-            await ctx.tick().repeat(BANK_LATENCY)
-            assert ctx.get(dut.read_save[0].data) == word
+        await reads_back(ctx, dut, stored)
 
     run(dut, process)
