@@ -36,8 +36,8 @@ GATE, FLIP_FLOP = "NAND2X1", "DFFPOSX1"
 FEATURE_UM = 0.18
 SRAM_F2_PER_BIT = 15.0 * 19.6
 """Of a cell with a port to read and one to write, in squares of the feature size F, as CACTI 7 counts it
-(``tech_params/180nm.dat``, ``parameter.cc``). A cell of one port has 146 F² with sides of 10 F and 14.6 F. Another port adds two
-pitches of wire, 5 F, to each side."""
+(``tech_params/180nm.dat``, ``parameter.cc``). A cell of one port has 146 F² with sides of 10 F and 14.6 F. Another port adds
+two pitches of wire, 5 F, to each side."""
 SRAM_OVERHEAD = 1.4
 """Decoders and amplifiers beside the cells: an assumption, that 70 % of a memory are cells."""
 SECONDS = 0.25

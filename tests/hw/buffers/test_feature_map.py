@@ -91,7 +91,7 @@ def random_mask(config: MachineConfig, rng: random.Random) -> int:
     return sum(rng.getrandbits(1) * ((1 << group) - 1) << start for start in range(0, config.ic_p, group))
 
 
-async def reads_back(ctx: SimulatorContext, dut: FeatureMap, stored: dict[int, int]) -> None:
+async def reads_back(ctx: Any, dut: FeatureMap, stored: dict[int, int]) -> None:
     """SAVE reads the words that were stored, by address."""
     ctx.set(dut.read_save[0].valid, 1)
     for addr, word in stored.items():
