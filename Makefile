@@ -115,6 +115,7 @@ bench: tools $(READY)
 	for form in "" --naive --dynamo; do $(BIN)/python -m bench.exports $$form || exit 1; done
 	$(BIN)/python -m bench.hold_out
 	$(BIN)/python -m bench.explore
+	$(BIN)/python -m bench.explore_scaling
 	$(BIN)/python -m bench.four_bits
 	$(BIN)/python -m bench.row_definitions
 	$(BIN)/python -m bench.transformers

@@ -52,6 +52,16 @@ CASES = {
         {"ic_p": (16, 24, 32), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (1, 2),
          "axi_data_bits": (128, 256), "array_clock": (1, 2)},
     ),
+    "XCZU2EG": Case(
+        "zu2", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 224,
+        {"ic_p": (16, 24, 32), "oc_p": (8, 12, 16), "px_p": (1, 2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (2, 3),
+         "pool_taps": (1, 2)},
+    ),
+    "XCZU9EG": Case(
+        "zu9", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 224,
+        {"ic_p": (16, 32, 64), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (2, 3),
+         "axi_data_bits": (128, 256), "chip_cores": (1, 2, 4)},
+    ),
     "XC7Z020": Case(
         "pynq", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 128,
         {"ic_p": (8, 12, 16, 24), "oc_p": (4, 8, 12, 16), "px_p": (1, 2), "finish_parts": (1, 2, 4), "bank_rounds": (2, 4),
@@ -127,10 +137,10 @@ def main(arguments: list[str] | None = None) -> None:
             parser.error(f"chip {chip!r} is none of {', '.join(CASES)}")
         found, beside = found_for(chip, given)
         print(" | ".join(COLUMNS))
-        for point in [*found.front, beside]:
+        for number, point in enumerate([*found.front, beside]):
             row = row_of(point, beside)
             print(" | ".join(row), flush=True)
-            put_row(f"Front on {chip}", COLUMNS, row, 1, PAGE)
+            put_row(f"Front on {chip}", COLUMNS, row, 1, PAGE, first_of_all=number == 0)
         put_text(f"Front on {chip}", text(found, beside), PAGE)
         print(text(found, beside), flush=True)
 

@@ -16,14 +16,20 @@ PAGE, CYCLES, DRAM, PAPERS, COMPILATION, HARDWARE, MODEL, MEMORY, PROOF = (
 )
 
 
-def put_row(title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE) -> None:
-    """Into the table below the heading ``title``; the first ``keys`` cells are what identifies a row."""
+def put_row(
+    title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE, *, first_of_all: bool = False
+) -> None:
+    """Into the table below the heading ``title``; the first ``keys`` cells are what identifies a row.
+
+    ``first_of_all``: the rows that are there go.
+    """
     lines = page.read_text(encoding="utf-8").splitlines()
     start, end = _section(lines, title)
     first = next((i for i in range(start, end) if lines[i].startswith("|")), end)
     last = next((i for i in range(first, end) if not lines[i].startswith("|")), end)
     head = [_line(columns), "|" + "---|" * keys + "---:|" * (len(columns) - keys)]
-    kept = {tuple(_cells(line)[:keys]): line for line in lines[first + 2 : last]} if lines[first:last][:2] == head else {}
+    keeps = lines[first:last][:2] == head and not first_of_all
+    kept = {tuple(_cells(line)[:keys]): line for line in lines[first + 2 : last]} if keeps else {}
     kept[tuple(row[:keys])] = _line(row)
     before = lines[:first] if first < end else "\n".join(lines[:first]).rstrip().splitlines()
     gap = [""] if first == end else []

@@ -51,3 +51,12 @@ def test_what_a_table_says_is_read_back_and_put_below_it(tmp_path: Path) -> None
     assert page.read_text() == f"# Page\n\n## One\n\nText.\n\n{table}\n## Two\n\nMore.\n\n{table}"
     put_row("One", COLUMNS, ["c", "3"], 1, page)
     assert "| c | 3 |\n\n3 cycles." in page.read_text()
+
+
+def test_a_table_can_begin_anew(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    put_row("One", COLUMNS, ["a", "1"], 1, page)
+    put_row("One", COLUMNS, ["b", "2"], 1, page, first_of_all=True)
+    put_row("One", COLUMNS, ["c", "3"], 1, page)
+    assert [row["network"] for row in rows_of("One", page)] == ["b", "c"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,8 @@ class Run:
     """Of CONV, POOL and MISC: the work that every program has."""
     refused: str = ""
     """Why the machine is no machine for this network; empty: it runs what any machine runs of it."""
+    seconds: float = field(default=0, compare=False)
+    """Of the processor, for this result."""
 
 
 def task(net: Net, config: dict[str, Any], effort: str) -> Task:
@@ -60,7 +63,9 @@ def evaluated(asked: Task) -> dict[str, Any]:
     key = key_of(asked.digest, config, asked.effort)
     found = None if asked.effort == BOUND else kept(key)
     if found is None:
+        begin = time.process_time()
         found = _bound(asked.path, config) if asked.effort == BOUND else _compiled(asked.path, config, asked.effort)
+        found["seconds"] = time.process_time() - begin
         if asked.effort != BOUND:
             keep(key, found)
     return found
@@ -84,7 +89,7 @@ def _bound(path: str, config: MachineConfig) -> dict[str, Any]:
 def key_for(config: MachineConfig, effort: str) -> tuple[object, ...]:
     """Machines of one key have one bound, or the same programs."""
     unread = OF_NO_BOUND if effort == BOUND else TIMES_NOTHING
-    return tuple(getattr(config, field.name) for field in fields(config) if field.name not in unread)
+    return tuple(getattr(config, each.name) for each in fields(config) if each.name not in unread)
 
 
 def compiled_for(path: str, config: MachineConfig, effort: str) -> Compiled:

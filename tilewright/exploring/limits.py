@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from isa.bounds import BOUNDS
-from isa.chips import SPARE, Chip, memory_of
+from isa.chips import SPARE, Chip, ChipMemory, memory_of
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.estimate import coefficients, estimate
+from tilewright.exploring.space import changed
 
 UNLIMITED = 1 << 30
 OPTIONS = {"LUT": "--luts", "DSP": "--dsps", "BRAM": "--brams", "URAM": "--urams"}
@@ -33,16 +34,23 @@ class Limits:
     clock_mhz: int | None
     """None: that of the machine from which the space starts."""
 
+    memory: ChipMemory | None
+    """The ports of the chip to DRAM; None: it has none of its own."""
+
     @property
     def family(self) -> str:
         return self.chip.family
 
     def placed(self, config: MachineConfig) -> MachineConfig:
-        """The machine for this chip and clock."""
+        """The machine for this chip and clock; a bus that is wider than a port of the chip takes several.
+
+        ``ConfigError``: there is no such machine.
+        """
         clock = self.clock_mhz or config.clock_mhz
-        if (config.chip, config.clock_mhz) == (self.chip_text, clock):
-            return config
-        return replace(config, chip=self.chip_text, clock_mhz=clock)
+        if (config.chip, config.clock_mhz) != (self.chip_text, clock):
+            config = replace(config, chip=self.chip_text, clock_mhz=clock)
+        ports = 1 if self.memory is None else -(-config.axi_data_bits // self.memory.bits)
+        return config if ports <= config.axi_ports else changed(config, {"axi_ports": ports})
 
     def sizes(self, config: MachineConfig) -> dict[str, float]:
         """Resources of all cores by the estimate."""
@@ -102,7 +110,7 @@ def limits_of(
     memory = memory_of(text)
     if bandwidth is None and memory is not None:
         bandwidth = memory.gigabytes * 1e9
-    return Limits(chip, text, most, bandwidth, latency, clock)
+    return Limits(chip, text, most, bandwidth, latency, clock, memory)
 
 
 def chip_text(chip: Chip) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from compiler.search.progress import Progress
 from sim.runtime.run import run_on_cpu
+from sim.synthesis.levels import levels_of
 from sim.synthesis.size import size_of
 from sim.synthesis.targets import TARGETS
 from tilewright.comparison import compare
@@ -28,6 +29,8 @@ class Proof:
     """Elements of outputs that are not onnxruntime's."""
     estimated_luts: float
     measured_luts: float
+    levels: int
+    """Of logic, of the deepest path; 0: it was not synthesised."""
 
     @property
     def cycle_error(self) -> float:
@@ -42,7 +45,8 @@ class Proof:
         cycles = ", ".join(f"{name} {count:,} ({self.estimated_cycles[name] / count - 1:+.2%})"
                            for name, count in self.measured_cycles.items())  # fmt: skip
         luts = f"{self.measured_luts:,.0f} LUT ({self.lut_error:+.1%})"
-        return f"{self.name} on RTL, in brackets the estimate's error: {cycles}; {self.differ} elements differ; {luts}"
+        depth = f", {self.levels} levels of logic" if self.levels else ""
+        return f"{self.name} on RTL, in brackets the estimate's error: {cycles}; {self.differ} elements differ; {luts}{depth}"
 
 
 def proved(point: Point, family: str, told: Progress, *, synthesise: bool = True) -> Proof:
@@ -57,5 +61,8 @@ def proved(point: Point, family: str, told: Progress, *, synthesise: bool = True
         estimated[net.name], measured[net.name] = estimated_cycles(program), result.measured.counted_cycles
     luts = point.luts / point.config.chip_cores
     told(f"{point.name}: synthesis")
-    size = size_of(point.config, TARGETS[family], report=told).total["LUT"] if synthesise else luts
-    return Proof(point.name, estimated, measured, differ, round(luts), round(size))
+    size, levels = luts, 0
+    if synthesise:
+        size = size_of(point.config, TARGETS[family], report=told).total["LUT"]
+        levels = levels_of(point.config, TARGETS[family], report=told)
+    return Proof(point.name, estimated, measured, differ, round(luts), round(size), levels)

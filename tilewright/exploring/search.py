@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from compiler.search.progress import Progress, unheard
+from isa.bounds import ConfigError
 from isa.config import MachineConfig
 from sim.campaign.run import How, campaign
 from sim.campaign.work import Lost
@@ -74,6 +75,8 @@ class Search:
     """Bounds of those that were pruned."""
     closest: tuple[float, MachineConfig, str] | None = None
     """Of the machines beyond a limit the one that is least so: by which factor, and what binds."""
+    rounds: list[tuple[float, ...]] = field(default_factory=list)
+    """What went to workers at once: seconds of the processor that each item took when it was not in the cache."""
 
     def run(self, space: Space) -> None:
         self.begin(replace(space, start=self.limits.placed(space.start)).machines())
@@ -106,7 +109,11 @@ class Search:
                 self.counts.invalid += 1
                 continue
             seen.add(machine.name)
-            config = self.limits.placed(machine)
+            try:
+                config = self.limits.placed(machine)
+            except ConfigError:
+                self.counts.invalid += 1
+                continue
             sizes = self.limits.sizes(config)
             shares = self.limits.shares(config, sizes)
             kind = max(shares, key=shares.__getitem__)
@@ -203,6 +210,8 @@ class Search:
                     found += [Run(0, 0, {}, f"compilation {result.reason}") for _ in item]
                 else:
                     found += [Run(**each) for each in result]
+        seconds = [run.seconds for run in found]
+        self.rounds.append(tuple(sum(seconds[start : start + at_once]) for start in range(0, len(seconds), at_once)))
         runs = {key: tuple(found[n * len(nets) : (n + 1) * len(nets)]) for n, key in enumerate(alone)}
         pairs = zip(keys, machines, strict=True)
         return [Point(config, sizes, self.workload, runs[key], effort) for key, (config, sizes) in pairs]

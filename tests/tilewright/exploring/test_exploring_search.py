@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from isa.bounds import ConfigError
+from isa.chips import CHIPS
 from isa.config import MachineConfig, preset
 from sim.campaign.run import ALONE
 from tests.tilewright.exploring.small_search import SPACE, models, search
 from tilewright.exploring import evaluate
 from tilewright.exploring import search as searching
-from tilewright.exploring.evaluate import BOUND, OF_NO_BOUND, evaluated, key_for, task
+from tilewright.exploring.evaluate import BOUND, OF_NO_BOUND, Run, evaluated, key_for, task
+from tilewright.exploring.limits import limits_of
 from tilewright.exploring.point import OBJECTIVES, Point
 from tilewright.exploring.search import Search
 from tilewright.exploring.space import Space, space_of
@@ -59,6 +62,30 @@ def test_neither_order_nor_workers_change_anything() -> None:
     other = search(space=turned, workers=2).as_dict()
     assert {**other, "counts": None} == {**told, "counts": None}
     assert other["counts"]["pruned"] == told["counts"]["pruned"]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_of_workers_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import distributed
+
+    told = search().as_dict()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    settings = {"processes": True, "dashboard_address": None, "silence_logs": "CRITICAL"}
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster:
+        found = search(scheduler=cluster.scheduler_address)
+    assert found.as_dict() == told
+    assert all(run.seconds > 0 for point in found.search.done.values() for run in point.runs), "taken from the cache"
+
+
+def test_a_wide_bus_takes_two_ports_of_the_chip() -> None:
+    limits, wide = limits_of(CHIPS["XCK26"]), dataclasses.replace(preset("base"), axi_data_bits=256)
+    assert limits.placed(wide).axi_ports == 2
+    assert limits.placed(wide).name != "base"
+    assert limits.placed(preset("base")) == preset("base")
+    with pytest.raises(ConfigError, match="axi_ports"):
+        limits.placed(dataclasses.replace(wide, axi_data_bits=512))
+    with pytest.raises(ConfigError, match="axi_ports"):
+        limits.placed(dataclasses.replace(wide, chip_cores=4))
 
 
 def test_what_was_compiled_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +151,7 @@ def test_bounds_do_not_depend_on_fields_that_are_left_out_of_their_key(field: st
     changed = dataclasses.replace(base, **{field: other[field]})
     assert key_for(base, BOUND) == key_for(changed, BOUND)
     for net in workload_of(models()).nets:
-        bounds = [evaluated(task(net, dataclasses.asdict(config), BOUND)) for config in (base, changed)]
+        bounds = [Run(**evaluated(task(net, dataclasses.asdict(config), BOUND))) for config in (base, changed)]
         assert bounds[0] == bounds[1]
 
 
