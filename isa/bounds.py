@@ -61,6 +61,7 @@ BOUNDS: dict[str, Bound] = {
     "axi_cache": Bound(0, 15),
     "axi_qos": Bound(0, 15),
     "axi_ports": Bound(1, 2),
+    "dram_latency": Bound(1, 600),
     "queue_words": Bound(32, 1024),
     "array_clock": Bound(1, 2),
     "narrow_pairs": Bound(0, 32),

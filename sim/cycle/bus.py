@@ -151,14 +151,17 @@ class Bus:
     fetch waits for the LOAD beats that are already on their way, and LOAD then waits for the fetch.
     """
 
-    def __init__(self, reads: int = DRAM_BURSTS, ports: int = 1, ahead: int = MachineConfig.axi_read_ahead) -> None:
+    def __init__(
+        self, reads: int = DRAM_BURSTS, ports: int = 1, ahead: int = MachineConfig.axi_read_ahead, dram_read: int = DRAM_READ
+    ) -> None:
         self._ports = ports
         self.ahead = ahead - 1
         """Beats that may be on their way when another burst is asked for."""
         self._places = min(reads, DRAM_BURSTS * ports)
-        self._read = DRAM_READ + (BRIDGE_READ if ports > 1 else 0)
+        self.read = dram_read + (BRIDGE_READ if ports > 1 else 0)
+        """From DRAM taking an address to the read of the first beat, as the machine sees it."""
         self.now = 0.0
-        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self._read, ports)
+        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self.read, ports)
         self.writes = Stream(ports=ports)
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
@@ -264,7 +267,7 @@ class Bus:
         burst = self.fetches[0]
         if fetching or burst.behind > reads.served + self._packed() + EPSILON:
             return then, False, False
-        due = burst.asked + self._read
+        due = burst.asked + self.read
         if due > now:
             return min(then, due), burst.behind <= reads.served + EPSILON, False
         self.fetch_left = burst.beats + max(0.0, burst.beats * (self._ports - 1) - (now - due))
@@ -315,10 +318,10 @@ class Bus:
     def _asked(self, transfer: Transfer) -> float:
         """Beats of the bursts whose addresses are taken before that of a fetch in this cycle, which goes first.
 
-        The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``DRAM_READ`` + 1
-        before ``due``.
+        The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``read`` + 1 before
+        ``due``.
         """
-        return max(0.0, self.now - transfer.due + self._read + 1) * transfer.beats / max(1, transfer.bursts)
+        return max(0.0, self.now - transfer.due + self.read + 1) * transfer.beats / max(1, transfer.bursts)
 
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
         """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""

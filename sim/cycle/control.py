@@ -120,7 +120,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus(config.axi_reads, config.axi_ports, config.axi_read_ahead)
+        self.bus = Bus(config.axi_reads, config.axi_ports, config.axi_read_ahead, config.dram_latency - 1)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count
@@ -133,7 +133,7 @@ class Execution:
         timing = Timing.of(config)
         # Who goes first at a bank: in the order of Unit (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
-        self.load = LoadPipeline(costs, self.bus, config.burst_beats, config.axi_ports)
+        self.load = LoadPipeline(costs, self.bus, config.burst_beats)
         self.save = SavePipeline(costs, self.bus, config.burst_beats, config.axi_ports)
         ahead: list[Pipeline] = [self.load, self.save]
         conv = WindowPipeline(config, costs, drain_of(config), timing.conv_done, timing.conv_stored, meets, ahead)

@@ -10,14 +10,13 @@ from math import ceil
 from sim.cycle.bus import EPSILON, NEVER, Bus, Stream, Transfer
 from sim.cycle.costs import MoveCost
 from sim.cycle.timing import (
-    BRIDGE_READ,
     BRIDGE_WRITE,
     BURSTS_AHEAD,
+    LOAD_ADDRESS,
     LOAD_CHUNKS,
     LOAD_FILL,
     LOAD_GAP,
     LOAD_NEXT,
-    LOAD_READ,
     LOAD_TAIL,
     LOAD_WORD,
     LOADP_TAIL,
@@ -93,9 +92,9 @@ class _Mover(ABC):
 class LoadPipeline(_Mover):
     """LOAD and LOADP: addresses run ahead of data, data fills words."""
 
-    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int, ports: int = 1) -> None:
+    def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int) -> None:
         super().__init__(costs, bus.reads, bus)
-        self._read = LOAD_READ + (BRIDGE_READ if ports > 1 else 0)
+        self._read = LOAD_ADDRESS + bus.read
         self._burst_beats = burst_beats
         self._beats_ahead = bus.ahead
         self._walked = 0.0

@@ -18,7 +18,8 @@ from sim.rtl.memory import DRAM_BURSTS, READ_LATENCY
 DRAM = 1
 """From W at DRAM to the write."""
 DRAM_READ = READ_LATENCY - 1
-"""From DRAM taking an address to the read of the first beat, which is on R in the next cycle."""
+"""From DRAM taking an address to the read of the first beat, which is on R in the next cycle, where ``dram_latency`` is what it
+is in the presets."""
 
 BRIDGE_READ = stages.HALVES + FIFO
 """By which a beat that comes from one of two ports is later than from the only one."""
@@ -56,7 +57,9 @@ READ_TO_BEAT = BANK_LATENCY + stages.ANSWER
 PLACES_AHEAD = stages.RASTER + stages.PLACE
 """Places between the placement's counters and the write port."""
 
-LOAD_READ = stages.LOAD_FRONT + SPLITTER + CHANNEL + SLICE + DRAM_READ
+LOAD_ADDRESS = stages.LOAD_FRONT + SPLITTER + CHANNEL + SLICE
+"""From acceptance of a LOAD to DRAM taking its first address."""
+LOAD_READ = LOAD_ADDRESS + DRAM_READ
 """From acceptance of a LOAD to the DRAM read of its first beat."""
 LOAD_TAIL = CHANNEL + SLICE + stages.PACKER + stages.FM_WRITE + DONE - 1
 """From the cycle after the last beat's read, or after the last word's, to ``done``."""

@@ -14,7 +14,7 @@ from isa.ram import RAM_FIELDS, RAM_STYLES
 LEAST_LANES, MOST_LANES = 5, 24
 NARROW = 0.25
 """How many machines have fewer lanes than ``LEAST_LANES``, down to one."""
-_FREE = ("axi_addr_bits", "axi_read_ahead", "axi_prot", "axi_cache", "axi_qos", "clock_mhz")
+_FREE = ("axi_addr_bits", "axi_read_ahead", "dram_latency", "axi_prot", "axi_cache", "axi_qos", "clock_mhz")
 """Numbers that may be anything within their bounds."""
 TWO_PORTS = 0.3
 """The share of wide enough buses that have two ports."""

@@ -15,7 +15,6 @@ from sim.functional.machine import FunctionalMachine
 from sim.random.memories import Ending, endings, memory_of
 from sim.random.program import RandomProgram
 from sim.rtl.machine import RtlMachine, RtlTimeout
-from sim.rtl.memory import QUOTED
 from sim.rtl.tools import MissingToolError, SimulatorError
 
 MAX_CYCLES = 20_000_000
@@ -60,7 +59,7 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
             result = machine.run(
                 program.words, program.memory, program.bases, stalls_seed=stalls_seed(program) if stalls else None,
                 watchdog=WATCHDOG, max_cycles=MAX_CYCLES, garbage_seed=program.seed,
-                dram=memory_of(program) if stalls else QUOTED,
+                dram=memory_of(program) if stalls else None,
             )  # fmt: skip
         except MachineFault as fault:
             return Outcome(fault=(fault.fault, fault.pc))

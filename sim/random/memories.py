@@ -14,7 +14,7 @@ from sim.random.draw import most_latency
 from sim.random.footprint import Dram as Regions
 from sim.random.footprint import OutOfRange, Space, footprint
 from sim.random.program import RandomProgram
-from sim.rtl.memory import QUOTED, Dram, random_dram
+from sim.rtl.memory import Dram, dram_of, random_dram
 
 LONG = 3
 """The program of sixteen whose memory may be as slow as it likes."""
@@ -33,7 +33,7 @@ def memory_of(program: RandomProgram) -> Dram:
 
 def _memory_of(program: RandomProgram) -> Dram:
     if program.seed % 4 < 2:
-        return QUOTED
+        return dram_of(program.config)
     beat = program.config.axi_bytes
     drawn = random_dram(program.config, program.seed, program.memory.size + 4 * len(program.words) + beat)
     if program.seed % 8 != 6:

@@ -6,7 +6,7 @@ from sim.cycle.model import CycleModel
 from sim.random.engines import Outcome, stalls_seed
 from sim.random.memories import memory_of
 from sim.random.program import RandomProgram
-from sim.rtl.memory import QUOTED
+from sim.rtl.memory import dram_of
 
 MOST_ERROR = 0.1
 """Of a program's cycles. Random programs are short, and their units contend for banks and DRAM more than those of compiled
@@ -18,7 +18,8 @@ def wrong_cycles(program: RandomProgram, actual: Outcome, *, stalls: bool = True
 
     The cycle model knows a memory without stalls, the one that figures are quoted for: of other runs nothing is said.
     """
-    if actual.memory is None or (stalls and (stalls_seed(program) is not None or memory_of(program) != QUOTED)):
+    quoted = not stalls or (stalls_seed(program) is None and memory_of(program) == dram_of(program.config))
+    if actual.memory is None or not quoted:
         return None
     told = CycleModel(program.config).run(program.words).cycles
     if abs(told - actual.cycles) <= MOST_ERROR * actual.cycles:

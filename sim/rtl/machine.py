@@ -19,7 +19,7 @@ from sim.rtl.build import SIMULATORS, Build, bench_defines, bus_limits, core_ver
 from sim.rtl.compiler import one_build
 from sim.rtl.garbage import garbled, simulator_arguments
 from sim.rtl.interrupts import temporary_folder
-from sim.rtl.memory import DRAM_BURSTS, QUOTED, Dram
+from sim.rtl.memory import DRAM_BURSTS, Dram, dram_of
 from sim.rtl.process import run_process
 from sim.rtl.script import Start, host_script, read_result
 from sim.rtl.tools import SimulatorError, require
@@ -142,15 +142,16 @@ class RtlMachine:
         max_cycles: int = DEFAULT_MAX_CYCLES,
         progress: Progress | None = None,
         garbage_seed: int | None = None,
-        dram: Dram = QUOTED,
+        dram: Dram | None = None,
     ) -> RtlResult:
         """Run a program; ``memory`` holds DRAM from the origin of ``dram``, where ``bases`` begin, and is not changed.
 
-        A stop is a ``MachineFault``.
+        A stop is a ``MachineFault``. ``dram``: None: as the configuration says.
 
         ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
         ``garbage``; another one in each run unless given.
         """
+        dram = dram or dram_of(self.config)
         beat, word = self.config.axi_bytes, self.config.axi_port_bits // 8
         if memory.size == 0 or memory.size % beat:
             raise SimulatorError(f"memory image of {memory.size} bytes: not a multiple of the {beat}-byte AXI beat; pad it")

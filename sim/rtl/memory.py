@@ -61,6 +61,11 @@ QUOTED = Dram()
 """The memory that figures are quoted for."""
 
 
+def dram_of(config: MachineConfig) -> Dram:
+    """The memory of a machine's figures: as quick as its configuration says."""
+    return Dram(latency=config.dram_latency)
+
+
 def random_dram(config: MachineConfig, seed: int, size: int) -> Dram:
     """A memory for an image of ``size`` bytes: short and long latencies alike, at the ends of the address space or anywhere."""
     rng = random.Random(f"memory {config.hash} {seed}")

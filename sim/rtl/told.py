@@ -18,19 +18,20 @@ from sim.rtl.build import Build, bench_defines, bus_limits, core_verilog, execut
 from sim.rtl.compiler import one_build
 from sim.rtl.interrupts import HeldInterrupts
 from sim.rtl.machine import BUILDING, SMALLEST_MEMORY
-from sim.rtl.memory import QUOTED, Dram
+from sim.rtl.memory import Dram, dram_of
 from sim.rtl.tools import SimulatorError
 
 
 class ToldChip:
     """Registers of all machines, their memory and their interrupt. The clock stands still between calls.
 
-    ``cores`` machines (``hw.cores``) share the memory ``dram``, whose image begins at address 0. ``check``: with the checker
-    of AXI4 on every port; ``close`` then raises what it found. ``brief``: programs are short (``Build``).
+    ``cores`` machines (``hw.cores``) share the memory ``dram`` (None: as the configuration says), whose image begins at address
+    0. ``check``: with the checker of AXI4 on every port; ``close`` then raises what it found. ``brief``: programs are short
+    (``Build``).
     """
 
     def __init__(
-        self, config: MachineConfig, cores: int, memory_bytes: int, *, dram: Dram = QUOTED, check: bool = False,
+        self, config: MachineConfig, cores: int, memory_bytes: int, *, dram: Dram | None = None, check: bool = False,
         brief: bool = False, stalls_seed: int | None = None, cache: Path | str | None = None,
     ) -> None:  # fmt: skip
         self.memory_bytes = SMALLEST_MEMORY
@@ -43,7 +44,7 @@ class ToldChip:
         with BUILDING:
             program = executable(_build(config, cores, self.memory_bytes, check, brief, cache), cache)
         stalls = 0 if stalls_seed is None else (2 * stalls_seed + 1) & 0xFFFFFFFF
-        self._process = _started([str(program), f"+stall_seed={stalls}", *dram.arguments()])
+        self._process = _started([str(program), f"+stall_seed={stalls}", *(dram or dram_of(config)).arguments()])
 
     def __enter__(self) -> ToldChip:
         return self

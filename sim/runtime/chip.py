@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isa.instructions import Region
 from isa.program import Program
 from isa.registers import MACHINE_BYTES, Register
-from sim.rtl.memory import QUOTED, Dram
+from sim.rtl.memory import Dram
 from sim.rtl.told import ToldChip
 from sim.rtl.tools import SimulatorError
 from sim.runtime.board import Area
@@ -89,7 +89,7 @@ class Chip:
 
 @contextmanager
 def simulated_chip(
-    program: Program, cores: int, *, dram: Dram = QUOTED, check: bool = False, used: int | None = None
+    program: Program, cores: int, *, dram: Dram | None = None, check: bool = False, used: int | None = None
 ) -> Iterator[Chip]:
     """A chip of so many machines and memory for the program: CONST once, all other regions for each machine.
 

@@ -12,7 +12,7 @@ from isa.instructions import Unit
 from isa.registers import Counter
 from sim.functional.machine import FunctionalMachine
 from sim.rtl.machine import RtlMachine, TraceEvent
-from sim.rtl.memory import QUOTED, Dram
+from sim.rtl.memory import Dram
 from sim.runtime.image import Image
 
 CycleProgress = Callable[[int], None]
@@ -63,7 +63,7 @@ class RtlEngine:
 
     def __init__(
         self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None,
-        progress: CycleProgress | None = None, machine: RtlMachine | None = None, dram: Dram = QUOTED,
+        progress: CycleProgress | None = None, machine: RtlMachine | None = None, dram: Dram | None = None,
     ) -> None:  # fmt: skip
         self.machine = RtlMachine(config, simulator) if machine is None else machine
         self.trace, self.stalls_seed, self.progress, self.dram = trace, stalls_seed, progress, dram

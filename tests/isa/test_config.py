@@ -55,7 +55,7 @@ def test_presets_are_the_machines_of_the_brief(
 def test_hashes_tell_machines_apart_but_not_names() -> None:
     assert len({config.hash for config in PRESETS.values()}) == len(PRESETS)
     other_bus: dict[str, Any] = {"axi_burst_beats": 16, "axi_reads": 1, "axi_prot": 2, "axi_cache": 15, "axi_qos": 4}
-    other_bus |= {"axi_ports": 2, "axi_read_ahead": 256}
+    other_bus |= {"axi_ports": 2, "axi_read_ahead": 256, "dram_latency": 150}
     assert dataclasses.replace(NANO, name="other", clock_mhz=1, chip="XCK26", chip_cores=2, **other_bus).hash == NANO.hash
     other_memories: dict[str, Any] = dict.fromkeys(RAM_FIELDS, "distributed")
     assert dataclasses.replace(NANO, **other_memories).hash == NANO.hash

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 
 from isa.bounds import BOUNDS
 from isa.chips import SPARE, Chip, ChipMemory, memory_of
@@ -30,7 +31,7 @@ class Limits:
     bandwidth: float | None
     """Bytes of DRAM a second; None: it is not known."""
     latency_ns: float | None
-    """Of DRAM; None: as in the bench."""
+    """Of DRAM; None: as the machine from which the space starts says."""
     clock_mhz: int | None
     """None: that of the machine from which the space starts."""
 
@@ -49,6 +50,8 @@ class Limits:
         clock = self.clock_mhz or config.clock_mhz
         if (config.chip, config.clock_mhz) != (self.chip_text, clock):
             config = replace(config, chip=self.chip_text, clock_mhz=clock)
+        if self.latency_ns is not None:
+            config = replace(config, dram_latency=min(BOUNDS["dram_latency"].high, ceil(self.latency_ns * clock / 1000)))
         ports = 1 if self.memory is None else -(-config.axi_data_bits // self.memory.bits)
         return config if ports <= config.axi_ports else changed(config, {"axi_ports": ports})
 

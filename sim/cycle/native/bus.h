@@ -125,13 +125,16 @@ class Bus {
     const i64 ahead;
 
   private:
-    i64 ports_, places_, read_;
+    i64 ports_, places_;
 
   public:
-    Bus(i64 asked, i64 ports, i64 read_ahead)
+    // From DRAM taking an address to the read of the first beat, as the machine sees it.
+    const i64 read;
+
+    Bus(i64 asked, i64 ports, i64 read_ahead, i64 dram_read)
         : ahead(read_ahead - 1), ports_(ports), places_(std::min(asked, timing::DRAM_BURSTS * ports)),
-          read_(timing::DRAM_READ + (ports > 1 ? timing::BRIDGE_READ : 0)),
-          reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read_, ports),
+          read(dram_read + (ports > 1 ? timing::BRIDGE_READ : 0)),
+          reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read, ports),
           writes(timing::DRAM_BURSTS, 0, timing::DRAM_READ, ports) {}
 
     double now = 0.0;
@@ -222,7 +225,7 @@ class Bus {
         }
         Burst &burst = fetches_.front();
         if (fetching || burst.behind > reads.served + packed() + EPSILON) return false;
-        double due = burst.asked + static_cast<double>(read_);
+        double due = burst.asked + static_cast<double>(read);
         if (due > now) {
             then = std::min(then, due);
             blocked = burst.behind <= reads.served + EPSILON;
@@ -275,7 +278,7 @@ class Bus {
     }
 
     double asked_of(const Transfer &transfer) const {
-        double since = now - transfer.due + static_cast<double>(read_) + 1.0;
+        double since = now - transfer.due + static_cast<double>(read) + 1.0;
         return std::max(0.0, since) * static_cast<double>(transfer.beats) /
                static_cast<double>(std::max<i64>(1, transfer.bursts));
     }

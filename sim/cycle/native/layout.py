@@ -24,7 +24,8 @@ MOST_GROUPS = 64
 WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "stored")
 """Of CONV or POOL."""
 MACHINE = (
-    "axi_reads", "axi_read_ahead", "axi_ports", "words_per_burst", "beat_words", "burst_beats", "queue_words", "shares_finish",
+    "axi_reads", "axi_read_ahead", "axi_ports", "dram_latency", "words_per_burst", "beat_words", "burst_beats", "queue_words",
+    "shares_finish",
     "serial_reads", "misc_parts", "misc_pipe", "misc_room", "misc_latency",
 )  # fmt: skip
 COST = (
@@ -66,6 +67,7 @@ def machine_numbers(config: MachineConfig) -> list[int]:
     latencies, pace, beat = Timing.of(config), Pace.of(config), config.axi_bytes
     own = {
         "axi_reads": config.axi_reads, "axi_read_ahead": config.axi_read_ahead, "axi_ports": config.axi_ports,
+        "dram_latency": config.dram_latency,
         "words_per_burst": control.words_per_burst(config), "beat_words": beat // 4,
         "burst_beats": config.burst_beats, "queue_words": config.queue_words, "shares_finish": config.shares_finish,
         "serial_reads": config.ways.serial_reads, "misc_parts": pace.parts, "misc_pipe": pace.pipe, "misc_room": pace.room,

@@ -53,9 +53,9 @@ class Mover : public Pipeline {
 
 class LoadPipeline final : public Mover {
   public:
-    LoadPipeline(Costs &costs, Bus &bus, i64 burst_beats, i64 ports)
+    LoadPipeline(Costs &costs, Bus &bus, i64 burst_beats)
         : Mover(costs, bus.reads, bus), burst_beats_(burst_beats), beats_ahead_(bus.ahead),
-          read_(timing::LOAD_READ + (ports > 1 ? timing::BRIDGE_READ : 0)) {}
+          read_(timing::LOAD_ADDRESS + bus.read) {}
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
         const Cost &cost = costs_.of(index);
