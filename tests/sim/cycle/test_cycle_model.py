@@ -126,6 +126,14 @@ def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) ->
     assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
 
 
+@pytest.mark.parametrize("latency", [5, 150])
+@pytest.mark.parametrize("name", EXACT)
+def test_it_is_exact_whatever_the_latency_of_dram_is(name: str, latency: int) -> None:
+    config = replace(NANO, dram_latency=latency)
+    words = whole(EXACT[name])
+    assert CycleModel(config).run(words).trace == traced(RtlMachine(config), words).trace
+
+
 @pytest.mark.parametrize("number", range(4))
 def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(number: int, rtl: RtlMachine) -> None:
     programs = (random_program(NANO, seed) for seed in count())
