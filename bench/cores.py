@@ -50,8 +50,8 @@ def compiled(name: str, config: MachineConfig, effort: str) -> Program:
 
 
 def machine(ports: int) -> MachineConfig:
-    """``zu9`` with so many ports of 128 bits."""
-    zu9 = preset("zu9")
+    """``zu9`` with so many ports of 128 bits, on the memory of the bench."""
+    zu9 = replace(preset("zu9"), dram_latency=LATENCY)
     if ports == zu9.axi_ports:
         return zu9
     return replace(zu9, name="zu9_two_ports", axi_ports=ports, axi_data_bits=ports * zu9.axi_port_bits)
@@ -61,7 +61,7 @@ def row_of(name: str, effort: str, ports: int, cores: int, images: int) -> list[
     config = machine(ports)
     program, shared = compiled(name, config, effort), dram_bytes(config)
     feeds = [random_inputs(program, seed) for seed in range(images * cores)]
-    with simulated_chip(program, CHIP_CORES, dram=Dram(LATENCY, total=shared), used=cores) as chip:
+    with simulated_chip(program, CHIP_CORES, dram=Dram(config.dram_latency, total=shared), used=cores) as chip:
         batch = run_batch(program, chip, feeds, _progress(time.monotonic()))
     differ = 0
     for feed, made in zip(feeds, batch.outputs, strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isa.config import MachineConfig
-from sim.cycle.timing import BRIDGE_READ, DRAM_READ, READ_TURN
+from sim.cycle.timing import AHEAD_TURN, BRIDGE_READ, DRAM_READ, READ_TURN
 from sim.rtl.memory import DRAM_BURSTS
 
 EPSILON = 1e-3
@@ -44,9 +44,14 @@ class Transfer:
 class Stream:
     """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
 
-    def __init__(self, places: int = DRAM_BURSTS, turn: int = 0, read: int = DRAM_READ, ports: int = 1) -> None:
+    def __init__(
+        self, places: int = DRAM_BURSTS, turn: int = 0, read: int = DRAM_READ, ports: int = 1, ahead: int | None = None
+    ) -> None:
         self._places = places
         """Bursts that may be on their way."""
+        self._ahead = None if ahead is None or ahead >= read + AHEAD_TURN else ahead
+        """Beats that may be on their way when another burst is asked for; None: no burst waits for so many, since DRAM serves a
+        beat in a cycle at most."""
         self._turn = turn
         """Cycles more from the end of a burst to the next address, where the machine itself holds it back."""
         self._read = read
@@ -63,6 +68,10 @@ class Stream:
         """When the last transfer was."""
         self._ends: list[float] = []
         """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
+        self._begun = 0
+        """Beats of all transfers before the current one."""
+        self._spans: deque[tuple[int, float, float]] = deque()
+        """Of the last transfers: the number of the first beat, when it was served, and cycles from beat to beat."""
 
     def add(self, transfer: Transfer) -> None:
         self.asked += transfer.beats
@@ -96,6 +105,11 @@ class Stream:
         if done.bursts:
             apart, size = max(done.work, now - done.due) / done.bursts, done.beats / done.bursts
             self.free([now - (burst + 1) * apart + size for burst in range(min(done.bursts, self._places) - 1, -1, -1)])
+        if self._ahead is not None and done.beats:
+            self._spans.append((self._begun, done.due, (now - done.due) / done.beats))
+            self._begun += done.beats
+            while len(self._spans) > 1 and self._spans[1][0] < self._begun - self._ahead:
+                self._spans.popleft()
         if self.queue:
             self._begin(self.queue.popleft())
         return done
@@ -112,14 +126,40 @@ class Stream:
         free = places - len(ends)
         if not free and ends[0] + delay > transfer.due:
             transfer.due = ends[0] + delay
+        transfer.due = max(transfer.due, self._asked_for(0))
         own = transfer.due + size
-        for burst in range(max(1, free), transfer.bursts):
+        most = self._together(transfer, size)
+        for burst in range(max(1, free), most):
             end = ends[burst - free] if burst < places else own + (burst - places) * size
             if end + delay > transfer.due + burst * size + EPSILON:
-                self._split(transfer, burst)
+                most = burst
                 break
             if burst > places:
                 break
+        if most < transfer.bursts:
+            self._split(transfer, most)
+
+    def _together(self, transfer: Transfer, size: float) -> int:
+        """Bursts that are asked for in time, for all that the beats on the way say."""
+        if self._ahead is None:
+            return transfer.bursts
+        beats = -(-transfer.beats // transfer.bursts)
+        for burst in range(1, transfer.bursts):
+            if burst * beats > self._ahead:
+                waits = self._read + AHEAD_TURN > self._ahead * transfer.work / transfer.beats + EPSILON
+                return burst if waits else transfer.bursts
+            if self._asked_for(burst * beats) > transfer.due + burst * size + EPSILON:
+                return burst
+        return transfer.bursts
+
+    def _asked_for(self, beats: int) -> float:
+        """When DRAM can serve the burst behind so many beats of the current transfer, for all that those on the way say."""
+        if self._ahead is not None:
+            served = self._begun + beats - self._ahead
+            for first, begin, pace in reversed(self._spans):
+                if first < served:
+                    return begin + (served - first) * pace + (self._read + AHEAD_TURN)
+        return -NEVER
 
     def _split(self, transfer: Transfer, bursts: int) -> None:
         """Leave so many bursts to the transfer, and the others to one that follows."""
@@ -161,7 +201,7 @@ class Bus:
         self.read = dram_read + (BRIDGE_READ if ports > 1 else 0)
         """From DRAM taking an address to the read of the first beat, as the machine sees it."""
         self.now = 0.0
-        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self.read, ports)
+        self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self.read, ports, self.ahead)
         self.writes = Stream(ports=ports)
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from isa.config import MachineConfig
-from isa.depths import IN_FLIGHT, fetch_beats
+from isa.depths import IN_FLIGHT, fetch_beats, owed_beats
 from isa.instructions import Unit
 from sim.cycle.bus import NEVER, Bus
 from sim.cycle.movers import LoadPipeline, SavePipeline
@@ -120,7 +120,7 @@ class Execution:
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
         self.program = program
-        self.bus = Bus(config.axi_reads, config.axi_ports, config.axi_read_ahead, config.dram_latency - 1)
+        self.bus = Bus(config.axi_reads, config.axi_ports, owed_beats(config), config.dram_latency - 1)
         count = len(program.units)
         self.starts = [UNKNOWN] * count
         self.finishes = [UNKNOWN] * count

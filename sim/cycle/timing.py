@@ -37,6 +37,8 @@ FETCH_WORD = CHANNEL + SLICE + FIFO + SLICE
 """From the DRAM read of a beat to its first word at the dispatcher."""
 READ_TURN = SLICE + stages.CREDITS + CHANNEL + SLICE
 """From DRAM's read of a burst's last beat to DRAM taking the address that waited for it."""
+AHEAD_TURN = SLICE + stages.CREDITS + SLICE
+"""From DRAM's read of a beat to DRAM taking the address that waited for fewer beats on the way."""
 QUEUE = stages.DISPATCH_OUT + FIFO
 """From a word leaving the dispatcher to the receiver taking it."""
 OFFER = stages.RULES

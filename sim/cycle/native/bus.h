@@ -26,7 +26,11 @@ struct Transfer {
 
 class Stream {
   public:
-    Stream(i64 places, i64 turn, i64 read, i64 ports) : places_(places), turn_(turn), read_(read), ports_(ports) {}
+    // ``ahead``: beats that may be on their way when another burst is asked for; UNKNOWN: any number. DRAM serves a beat in a
+    // cycle at most, so no burst waits for as many beats as the latency has cycles.
+    Stream(i64 places, i64 turn, i64 read, i64 ports, i64 ahead = UNKNOWN)
+        : places_(places), turn_(turn), read_(read), ports_(ports),
+          ahead_(ahead < read + timing::AHEAD_TURN ? ahead : UNKNOWN) {}
 
     std::deque<Transfer> queue;
     std::optional<Transfer> current;
@@ -52,6 +56,11 @@ class Stream {
                 ends.push_back(now - static_cast<double>(burst + 1) * apart + size);
             free(ends);
         }
+        if (ahead_ != UNKNOWN && done.beats != 0) {
+            spans_.push_back({begun_, done.due, (now - done.due) / static_cast<double>(done.beats)});
+            begun_ += done.beats;
+            while (spans_.size() > 1 && spans_[1].first < begun_ - ahead_) spans_.pop_front();
+        }
         if (!queue.empty()) {
             Transfer next = queue.front();
             queue.pop_front();
@@ -67,9 +76,17 @@ class Stream {
     }
 
   private:
-    i64 places_, turn_, read_, ports_;
+    // A transfer that is over: the number of its first beat, when that was served, and cycles from beat to beat.
+    struct Span {
+        i64 first;
+        double begin, pace;
+    };
+
+    i64 places_, turn_, read_, ports_, ahead_;
     double over_ = -NEVER;
     std::vector<double> ends_;
+    i64 begun_ = 0;
+    std::deque<Span> spans_;
 
     void begin(Transfer transfer) {
         double since = transfer.due;
@@ -92,16 +109,44 @@ class Stream {
         double delay = static_cast<double>(read_ + turn_);
         i64 free = places_ - static_cast<i64>(ends_.size());
         if (free == 0 && ends_[0] + delay > transfer.due) transfer.due = ends_[0] + delay;
+        transfer.due = std::max(transfer.due, asked_for(0));
         double own = transfer.due + size;
-        for (i64 burst = std::max<i64>(1, free); burst < transfer.bursts; burst++) {
+        i64 most = together(transfer, size);
+        for (i64 burst = std::max<i64>(1, free); burst < most; burst++) {
             double end = burst < places_ ? ends_[at(burst - free)]
                                          : own + static_cast<double>(burst - places_) * size;
             if (end + delay > transfer.due + static_cast<double>(burst) * size + EPSILON) {
-                split(transfer, burst);
+                most = burst;
                 break;
             }
             if (burst > places_) break;
         }
+        if (most < transfer.bursts) split(transfer, most);
+    }
+
+    // Bursts that are asked for in time, for all that the beats on the way say.
+    i64 together(const Transfer &transfer, double size) const {
+        if (ahead_ == UNKNOWN) return transfer.bursts;
+        i64 beats = ceil_div(transfer.beats, transfer.bursts);
+        for (i64 burst = 1; burst < transfer.bursts; burst++) {
+            if (burst * beats > ahead_) {
+                double pace = static_cast<double>(ahead_) * transfer.work / static_cast<double>(transfer.beats);
+                return static_cast<double>(read_ + timing::AHEAD_TURN) > pace + EPSILON ? burst : transfer.bursts;
+            }
+            if (asked_for(burst * beats) > transfer.due + static_cast<double>(burst) * size + EPSILON) return burst;
+        }
+        return transfer.bursts;
+    }
+
+    // When DRAM can serve the burst behind so many beats of the current transfer, for all that those on the way say.
+    double asked_for(i64 beats) const {
+        if (ahead_ == UNKNOWN) return -NEVER;
+        i64 served = begun_ + beats - ahead_;
+        for (auto span = spans_.rbegin(); span != spans_.rend(); ++span)
+            if (span->first < served)
+                return span->begin + static_cast<double>(served - span->first) * span->pace +
+                       static_cast<double>(read_ + timing::AHEAD_TURN);
+        return -NEVER;
     }
 
     void split(Transfer &transfer, i64 bursts) {
@@ -134,7 +179,7 @@ class Bus {
     Bus(i64 asked, i64 ports, i64 read_ahead, i64 dram_read)
         : ahead(read_ahead - 1), ports_(ports), places_(std::min(asked, timing::DRAM_BURSTS * ports)),
           read(dram_read + (ports > 1 ? timing::BRIDGE_READ : 0)),
-          reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read, ports),
+          reads(places_, asked < timing::DRAM_BURSTS * ports ? timing::READ_TURN : 0, read, ports, ahead),
           writes(timing::DRAM_BURSTS, 0, timing::DRAM_READ, ports) {}
 
     double now = 0.0;

@@ -72,7 +72,7 @@ class Execution {
   public:
     Execution(const Machine &machine, const Program &program, const Cost *table, Walk::Ask ask)
         : starts(size(program), UNKNOWN), finishes(size(program), UNKNOWN), token_waits(size(program), 0), machine_(machine),
-          program_(program), costs_(table, program.rows, ask), bus_(machine.axi_reads, machine.axi_ports, machine.axi_read_ahead, machine.dram_latency - 1),
+          program_(program), costs_(table, program.rows, ask), bus_(machine.axi_reads, machine.axi_ports, machine.owed_beats, machine.dram_latency - 1),
           meets_(meetings(program, costs_)),
           load_(costs_, bus_, machine.burst_beats),
           save_(costs_, bus_, machine.burst_beats, machine.axi_ports),

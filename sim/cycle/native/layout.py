@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from isa.config import MachineConfig
+from isa.depths import owed_beats
 from isa.instructions import Unit
 from isa.latency import misc_latency, raster_rounds
 from sim.cycle import bus, contest, control, rivals, timing, units, words
@@ -24,7 +25,7 @@ MOST_GROUPS = 64
 WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "stored")
 """Of CONV or POOL."""
 MACHINE = (
-    "axi_reads", "axi_read_ahead", "axi_ports", "dram_latency", "words_per_burst", "beat_words", "burst_beats", "queue_words",
+    "axi_reads", "owed_beats", "axi_ports", "dram_latency", "words_per_burst", "beat_words", "burst_beats", "queue_words",
     "shares_finish",
     "serial_reads", "misc_parts", "misc_pipe", "misc_room", "misc_latency",
 )  # fmt: skip
@@ -66,7 +67,7 @@ def machine_numbers(config: MachineConfig) -> list[int]:
     """``Machine``."""
     latencies, pace, beat = Timing.of(config), Pace.of(config), config.axi_bytes
     own = {
-        "axi_reads": config.axi_reads, "axi_read_ahead": config.axi_read_ahead, "axi_ports": config.axi_ports,
+        "axi_reads": config.axi_reads, "owed_beats": owed_beats(config), "axi_ports": config.axi_ports,
         "dram_latency": config.dram_latency,
         "words_per_burst": control.words_per_burst(config), "beat_words": beat // 4,
         "burst_beats": config.burst_beats, "queue_words": config.queue_words, "shares_finish": config.shares_finish,

@@ -134,6 +134,15 @@ def test_it_is_exact_whatever_the_latency_of_dram_is(name: str, latency: int) ->
     assert CycleModel(config).run(words).trace == traced(RtlMachine(config), words).trace
 
 
+@pytest.mark.parametrize("latency", [64, 150, 400])
+@pytest.mark.parametrize("words_each", [300, 480])
+def test_parameters_wait_for_the_beats_on_the_way(words_each: int, latency: int) -> None:
+    """Two beats for each count: more than the machine asks for at a time."""
+    config = replace(NANO, dram_latency=latency)
+    words = whole([loadp(count=words_each)] * 3)
+    assert CycleModel(config).run(words).cycles == traced(RtlMachine(config), words).cycles
+
+
 @pytest.mark.parametrize("number", range(4))
 def test_random_programs_one_instruction_at_a_time_are_within_half_a_percent(number: int, rtl: RtlMachine) -> None:
     programs = (random_program(NANO, seed) for seed in count())
