@@ -35,9 +35,9 @@ def plan_shards(config: MachineConfig, group: Group, cores: int, dram_bytes: int
     """
     best: Plan | None = None
     misfit: FitError | None = None
-    for parts in _ways(config, group, cores):
+    for parts in ways(config, group, cores):
         try:
-            plan = _together(group, [plan_group(config, part, columns=columns) for part in parts], cores, dram_bytes)
+            plan = together(group, [plan_group(config, part, columns=columns) for part in parts], cores, dram_bytes)
         except FitError as error:
             misfit = misfit or error
             continue
@@ -49,7 +49,7 @@ def plan_shards(config: MachineConfig, group: Group, cores: int, dram_bytes: int
     return best
 
 
-def _ways(config: MachineConfig, group: Group, cores: int) -> Iterator[Sequence[Group]]:
+def ways(config: MachineConfig, group: Group, cores: int) -> Iterator[Sequence[Group]]:
     """The whole group for one core, and the shards of each way to cut it."""
     yield [group]
     cut = cut_of(config, group)
@@ -60,7 +60,7 @@ def _ways(config: MachineConfig, group: Group, cores: int) -> Iterator[Sequence[
         yield [rows.part(number, cores) for number in range(cores)]
 
 
-def _together(group: Group, shards: Sequence[Plan], cores: int, dram_bytes: int) -> Plan:
+def together(group: Group, shards: Sequence[Plan], cores: int, dram_bytes: int) -> Plan:
     """One plan of all shards, each on a core of its own."""
     begin = shards[0]
     moved = sum(shard.cost.dram_bytes for shard in shards)
