@@ -38,8 +38,8 @@ def checked_cores(program: Program, engine: str, cores: int) -> int:
 def run_on_chip(
     program: Program, cores: int, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
 ) -> Batch:
-    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives; of a program for as many they
-    share each image."""
+    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives; of a program for as
+    many they share each image."""
     dram = Dram(total=dram_bytes(program.config))
     if cores > 1 and program.cores > 1:
         with shared_chip(program, dram=dram) as (chip, memory):
