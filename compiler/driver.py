@@ -40,8 +40,7 @@ from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.progress import Progress, unheard
-from compiler.search.strategies import STRATEGIES
-from compiler.tuned import MOST_SEARCHED
+from compiler.search.strategies import STRATEGIES, within_reach
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -200,8 +199,7 @@ class _Chosen(NamedTuple):
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> _Chosen:
     """What a strategy makes of a graph, in an order in which it can run."""
-    if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED:
-        strategy = "greedy"
+    strategy = within_reach(strategy, evaluator)
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
         return _Chosen(steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out)

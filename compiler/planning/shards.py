@@ -6,8 +6,8 @@ shard as a group of its own, which may itself run in passes or tiles. With ``n``
     channels:  inputs that dense layers read + (other maps + parameters) / n
     rows:      (maps + halos) / n + parameters
 
-So rows suit early layers, whose maps are large, and channels suit late ones, whose parameters are. Shards
-write different bytes, and none reads what another writes. So cores need not wait for each other within a group.
+So rows suit early layers, whose maps are large, and channels suit late ones, whose parameters are. No shard reads what another
+writes, and where two write the same rows of a low map they write the same. So cores wait for each other only between groups.
 """
 
 from __future__ import annotations

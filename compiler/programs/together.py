@@ -14,7 +14,7 @@ from compiler.search.effort import Effort
 from compiler.search.partition import partition_by
 from compiler.search.progress import Progress, unheard
 from compiler.search.sharding import Sharding
-from compiler.search.strategies import STRATEGIES
+from compiler.search.strategies import STRATEGIES, within_reach
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
@@ -42,7 +42,7 @@ def shared_steps(
     with crew_allowed() as crew:
         evaluator = Sharding(config, graph, effort=effort, crew=crew, cores=cores)
         evaluator.told = progress or unheard
-        found = partition_by(STRATEGIES[strategy], graph, evaluator, CYCLES)
+        found = partition_by(STRATEGIES[within_reach(strategy, evaluator)], graph, evaluator, CYCLES)
         on_cpu = [(op,) for op in graph.ops if isinstance(op, Cpu)]
         steps = [_step(evaluator, group) for group in ordered_groups(graph, [*found.groups, *on_cpu])]
     if not any(isinstance(step, Plan) and step.cores for step in steps):

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
-from compiler.emit.program import Emitted, Segment, emit_program
+from compiler.emit.program import emit_program
 from compiler.layers.fit import FitError
 from compiler.planning.grouping import make_group
 from compiler.planning.plan import Plan
 from compiler.planning.plan_group import plan_group
 from compiler.planning.shards import plan_shards, together, ways
 from compiler.tuned import PHASE_CYCLES
-from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, PoolKind
-from compiler.xgraph.reference import execute
-from isa.config import MachineConfig
-from sim.functional.hazards import find_races
-from sim.functional.machine import FunctionalMachine
-from tests.compiler.graphs import Builder, memory_of, pixels
+from tests.compiler.at_once import check_at_once, steps_of
+from tests.compiler.graphs import Builder
 from tests.compiler.planning.bytes_moved import moved
 from tests.compiler.planning.test_columns import CASES, NANO, ODD, TINY, WIDE
 
@@ -54,37 +49,8 @@ def test_cores_at_the_same_time_leave_the_reference(case: Callable[[Builder], li
         plan = together(group, [plan_group(config, part) for part in parts], cores, DRAM)
         emitted = emit_program(config, graph, [plan])
         assert moved(config, emitted) == plan.cost.dram_bytes
-        inputs = random_inputs(graph)
-        found = run_at_once(config, graph, emitted, inputs)
-        expected = execute(graph, inputs)
-        assert all(np.array_equal(found[name], expected[name]) for name in graph.outputs), plan.shape
-
-
-def random_inputs(graph: XGraph) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(0)
-    return {name: rng.integers(-128, 128, graph.tensors[name].shape, np.int8) for name in graph.inputs}
-
-
-def run_at_once(
-    config: MachineConfig, graph: XGraph, emitted: Emitted, inputs: dict[str, np.ndarray]
-) -> dict[str, np.ndarray]:  # fmt: skip
-    """One phase: every core sees the memory from before it, and nothing of what others write."""
-    memory, bases = memory_of(emitted)
-    for name, value in inputs.items():
-        pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
-    before, written = memory.copy(), np.zeros(memory.size, bool)
-    for core, segment in enumerate(emitted.segments):
-        assert isinstance(segment, Segment)
-        assert segment.core == core
-        words = emitted.words[segment.first_word : segment.first_word + segment.words]
-        assert not list(find_races(words, config, bases))
-        own = before.copy()
-        FunctionalMachine(config).run(words, own, bases)
-        changed = own != before
-        assert np.array_equal(memory[written & changed], own[written & changed]), "two cores write different values"
-        memory[changed] = own[changed]
-        written |= changed
-    return {name: pixels(memory, bases, emitted, name, graph).view(np.int8).copy() for name in graph.outputs}
+        assert steps_of(config, emitted).cores == (cores if plan.cores else 1)
+        check_at_once(config, graph, emitted)
 
 
 def shared(b: Builder, output: str, cores: int = 2, dram_bytes: int = DRAM) -> Plan:
