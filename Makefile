@@ -131,6 +131,8 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.latency
 	for effort in quick normal; do $(BIN)/python -m bench.cores --effort $$effort || exit 1; done
 	$(BIN)/python -m bench.cores --ports 1
+	$(BIN)/python -m bench.cores --share
+	$(BIN)/python -m bench.batches
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
 	$(BIN)/python -m bench.timing nano base --fan-out 1008

@@ -63,8 +63,8 @@ def measure(network: str, configuration: str, repeat: int) -> list[str]:
         "cycle model", lambda: [executed(config, one) for one in programs], lambda: [execution(one) for one in programs], repeat
     )
     order = both(
-        "scheduling", lambda: [plain.scheduled(*one) for one in pending],
-        lambda: [scheduler.found_by(library, *one) for one in pending], repeat,
+        "scheduling", lambda: [plain.scheduled(one.program, one.spaces) for one in pending],
+        lambda: [scheduler.found_by(library, one.program, one.spaces) for one in pending], repeat,
     )  # fmt: skip
     return [configuration, network, f"{sum(map(len, segments)):,}", *cycles, *order]
 

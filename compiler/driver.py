@@ -30,6 +30,7 @@ from compiler.programs.frugal import ANY, Arrangement, Frugal, frugal
 from compiler.programs.limit import least_memory, limited, refusal
 from compiler.programs.program_schemes import in_schemes
 from compiler.programs.timing import forget_programs
+from compiler.programs.together import check_shared, shared_steps
 from compiler.schedule.document import Schedule
 from compiler.search.best import best
 from compiler.search.cost import OBJECTIVES, Costs, Evaluator, Measure, Objective
@@ -39,8 +40,7 @@ from compiler.search.decided import Decided
 from compiler.search.effort import NORMAL, Effort, effort_of
 from compiler.search.partition import NOTHING_LEFT_OUT, LeftOut, partition_by
 from compiler.search.progress import Progress, unheard
-from compiler.search.strategies import STRATEGIES
-from compiler.tuned import MOST_SEARCHED
+from compiler.search.strategies import STRATEGIES, within_reach
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op, Port
 from isa.config import MachineConfig
@@ -111,22 +111,29 @@ def compile_graph(
     effort: str = "normal",
     measure: Measure | None = None,
     order: str = "least",
+    cores: int = 1,
 ) -> Compiled:
     """``groups`` (names of operations): instead of a strategy's; operations that it leaves out run alone. ``schedule`` decides
     what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
 
     ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
     may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate. ``order``: how
-    the order of least memory is found (``compiler/memory/least_order.py``).
+    the order of least memory is found (``compiler/memory/least_order.py``). ``cores``: of a chip, which share each image.
     """
     ordering_of(order)
     if groups is not None:
         _check_given(strategy, objective, schedule, measure)
+    if cores > 1:
+        check_choices(strategy, objective)
+        others = {"groups": groups, "memory": memory, "schedule": schedule, "evaluator": measure}
+        check_shared(config, cores, objective, [name for name, value in others.items() if value is not None])
     stages = stages or Stages()
     stages.begin("search")
     imported, known = fitted(imported, config, objective_of(objective), database)
     graph = imported.graph
-    if groups is None:
+    if cores > 1:
+        found = shared_steps(config, graph, cores, strategy, effort_of(effort), stages.progress)
+    elif groups is None:
         found = frugal_steps(
             config, graph, strategy, objective, database, known, memory, schedule, effort_of(effort), stages.progress,
             measure, order,
@@ -192,8 +199,7 @@ class _Chosen(NamedTuple):
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> _Chosen:
     """What a strategy makes of a graph, in an order in which it can run."""
-    if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED:
-        strategy = "greedy"
+    strategy = within_reach(strategy, evaluator)
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
         return _Chosen(steps, partition_by(best, evaluator.graph, evaluator, CYCLES).left_out)
@@ -328,7 +334,7 @@ def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -
         cpu_graphs=(*(CpuGraph(p.name, p.model) for p in parts), CpuGraph(WHOLE_MODEL, imported.oracle.SerializeToString())),
         debug=emitted.debug,
         steps=tuple(
-            MachineStep(s.first_word, s.words) if isinstance(s, Segment) else CpuStep(s.name, conversions_of(s.model))
+            MachineStep(s.first_word, s.words, s.core) if isinstance(s, Segment) else CpuStep(s.name, conversions_of(s.model))
             for s in emitted.segments
         ),
         inputs=tuple(_host_tensor(v, imported.model) for v in imported.oracle.graph.input),

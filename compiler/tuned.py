@@ -62,6 +62,12 @@ CIRCLE_ROUNDS = 50
 CIRCLE_WAYS = 400
 """Ways in which groups wait for each other, of which the one that forbids most is taken."""
 
+# Groups that several cores share (compiler/planning/shards.py).
+
+PHASE_CYCLES = 500
+"""Between the end of a program on all cores and the start of the next: an interrupt, and a few registers of each core. A group
+for which that is longer than what it saves runs on one core."""
+
 # How a group is executed (compiler/planning, compiler/layers).
 
 STRIDE = 1.5

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from isa.config import MachineConfig
+from isa.cores import MOST_CORES
 from isa.debug import DebugRecord
 from isa.errors import TilewrightError
 from isa.instructions import Region
@@ -87,6 +88,8 @@ class MachineStep:
 
     first_word: int
     words: int
+    core: int = 0
+    """The core that runs them, where several share an image (``Program.phases``)."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,28 @@ class Program:
     def run_order(self) -> tuple[MachineStep | CpuStep, ...]:
         return self.steps or (MachineStep(0, len(self.words)),)
 
+    @cached_property
+    def phases(self) -> tuple[CpuStep | tuple[MachineStep, ...], ...]:
+        """The run order, with the steps together that different cores may run at the same time: neighbours of rising cores.
+
+        None of them reads or writes what another writes, so one core may as well run them one after the other.
+        """
+        found: list[CpuStep | tuple[MachineStep, ...]] = []
+        for step in self.run_order:
+            last = found[-1] if found else ()
+            if isinstance(step, CpuStep):
+                found.append(step)
+            elif isinstance(last, tuple) and last and last[-1].core < step.core:
+                found[-1] = (*last, step)
+            else:
+                found.append((step,))
+        return tuple(found)
+
+    @property
+    def cores(self) -> int:
+        """Cores that share an image; 1: one core runs all of it."""
+        return 1 + max((step.core for step in self.run_order if isinstance(step, MachineStep)), default=0)
+
     def origin(self, pc: int) -> DebugRecord | None:
         """The debug record of the instruction at, or around, a word offset."""
         place = bisect_right(self._debug_pcs, pc) - 1
@@ -205,6 +230,8 @@ class Program:
             if isinstance(step, MachineStep) and not 0 <= step.first_word < step.first_word + step.words <= len(self.words):
                 end = step.first_word + step.words
                 raise ProgramError(f"machine step {step.first_word}..{end}: outside the program's {len(self.words)} words")
+            if isinstance(step, MachineStep) and not 0 <= step.core < MOST_CORES:
+                raise ProgramError(f"machine step at word {step.first_word}: core {step.core}, expected 0 to {MOST_CORES - 1}")
         for kind, tensors in (("input", self.inputs), ("output", self.outputs)):
             _check_names(kind, (tensor.name for tensor in tensors))
 

@@ -52,7 +52,7 @@ def program_bytes(program: Program) -> bytes:
     run = {
         "inputs": [dataclasses.asdict(tensor) for tensor in program.inputs],
         "outputs": [dataclasses.asdict(tensor) for tensor in program.outputs],
-        "steps": [dataclasses.asdict(step) for step in program.steps],
+        "steps": [_described(step) for step in program.steps],
     }
     text = struct.pack(f"<{len(program.words)}I", *program.words)
     data = Flag.ALLOC | Flag.WRITE
@@ -76,6 +76,12 @@ def program_bytes(program: Program) -> bytes:
     symbols = [Symbol(b.name, _REGION_SECTION[b.region], b.offset, b.nbytes) for b in program.buffers]
     blob = elf.write(sections, symbols)
     return blob.replace(_seal(program.config, bytes(_DIGEST_BYTES)), _seal(program.config, _digest(blob)), 1)
+
+
+def _described(step: MachineStep | CpuStep) -> dict[str, Any]:
+    """Of a step; core 0 is not told."""
+    fields = dataclasses.asdict(step)
+    return fields if fields.get("core") else {name: value for name, value in fields.items() if name != "core"}
 
 
 def save_program(program: Program, path: str | Path) -> None:
@@ -207,7 +213,7 @@ def _run(entries: Any) -> tuple[tuple[HostTensor, ...], tuple[HostTensor, ...], 
     def step(entry: Any) -> MachineStep | CpuStep:
         if "graph" in entry:
             return CpuStep(str(entry["graph"]), tuple(conversion(c) for c in entry.get("conversions", ())))
-        return MachineStep(int(entry["first_word"]), int(entry["words"]))
+        return MachineStep(int(entry["first_word"]), int(entry["words"]), int(entry.get("core", 0)))
 
     try:
         return tensors("inputs"), tensors("outputs"), tuple(step(entry) for entry in entries["steps"])

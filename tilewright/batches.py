@@ -13,28 +13,38 @@ from isa.errors import TilewrightError
 from isa.program import Program
 from sim.rtl.memory import Dram
 from sim.runtime.batch import Batch, BatchProgress, run_batch
-from sim.runtime.chip import simulated_chip
+from sim.runtime.chip import shared_chip, simulated_chip
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run
+from sim.runtime.together import run_together
 from tilewright.inputs import Array
 from tilewright.progress import share_done
 
 BATCH_ENGINES = ("functional", "rtl")
 
 
-def checked_cores(engine: str, cores: int) -> int:
-    """``cores``, if the engine has so many machines."""
+def checked_cores(program: Program, engine: str, cores: int) -> int:
+    """``cores``, if the engine has so many machines, and the program is for as many, or for one."""
     check_count(cores)
     if cores > 1 and engine not in BATCH_ENGINES:
         raise TilewrightError(f"cores {cores}: engine {engine!r} has one; choose {' or '.join(BATCH_ENGINES)}")
+    if cores > 1 and program.cores not in (1, cores):
+        raise TilewrightError(
+            f"cores {cores}: the program is for {program.cores}, which share each image; give {program.cores}, or 1"
+        )
     return cores
 
 
 def run_on_chip(
     program: Program, cores: int, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
 ) -> Batch:
-    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives."""
-    with simulated_chip(program, cores, dram=Dram(total=dram_bytes(program.config))) as chip:
+    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives; of a program for as
+    many they share each image."""
+    dram = Dram(total=dram_bytes(program.config))
+    if cores > 1 and program.cores > 1:
+        with shared_chip(program, dram=dram) as (chip, memory):
+            return run_together(program, chip, memory, feeds, progress)
+    with simulated_chip(program, cores, dram=dram) as chip:
         return run_batch(program, chip, feeds, progress)
 
 
@@ -87,4 +97,5 @@ def lines(batch: Batch, cores: int, clock_mhz: float) -> Iterator[str]:
     count = len(batch.outputs)
     yield f"{count} images in {batch.cycles} cycles: {batch.per_second(clock_mhz):.1f} images/s at {clock_mhz} MHz"
     for core in range(cores):
-        yield f"core {core}: {batch.cores.count(core)} images, idle {batch.idle(core):.0%} of the time"
+        images = f"{batch.cores.count(core)} images" if batch.cores else "a part of each image"
+        yield f"core {core}: {images}, idle {batch.idle(core):.0%} of the time"

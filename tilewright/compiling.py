@@ -64,6 +64,7 @@ def compile_model(
     effort: str = "normal",
     evaluator: str = "analytic",
     order: str = "least",
+    cores: int = 1,
 ) -> Compiled:
     """From ONNX to a program; ``.program`` of the result is what can be saved and run.
 
@@ -81,6 +82,7 @@ def compile_model(
     ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
     ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
     ``order``: how the order that needs the least DRAM is found (``compiler/memory/least_order.py``).
+    ``cores``: of one chip, which share each image, so that one image takes less time.
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
@@ -99,7 +101,7 @@ def compile_model(
     database = open_database(machine) if cache else None
     compiled = compile_graph(
         imported, machine, strategy=strategy, objective=objective, groups=groups, stages=stages, database=database,
-        memory=limit, schedule=decided, effort=effort, measure=measure, order=order,
+        memory=limit, schedule=decided, effort=effort, measure=measure, order=order, cores=cores,
     )  # fmt: skip
     warn_of_empty(compiled.imported)
     warn_of_parameters(compiled)

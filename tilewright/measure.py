@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compiler.quantise.arrays import read_arrays
+from isa.errors import TilewrightError
 from isa.program import Program
 from tilewright.inputs import random_inputs
 from tilewright.profile.activity import Timing, modelled
@@ -13,7 +14,15 @@ from tilewright.running import run_program
 
 
 def timing_of(program: Program, engine: str, source: Path | None, *, quiet: bool = False) -> Timing:
-    """``engine``: ``cycle`` or ``rtl``; the RTL's timing does not depend on the data, so random inputs will do."""
+    """``engine``: ``cycle`` or ``rtl``; the RTL's timing does not depend on the data, so random inputs will do.
+
+    Refused for a program whose images several cores share: what shows units over time shows those of one.
+    """
+    if program.cores > 1:
+        raise TilewrightError(
+            f"program: {program.cores} cores share each image, and times of instructions are told of one; "
+            "compile it again without --cores"
+        )
     with stage_reporter(quiet=quiet) as report:
         if engine == "cycle":
             report("cycle model")

@@ -34,7 +34,8 @@ class Session:
     """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
     on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
 
-    ``cores``: so many machines on one chip, which take the images of ``run_batch``; of engine ``rtl`` on their DRAM together.
+    ``cores``: so many machines on one chip, of engine ``rtl`` on their DRAM together. They take the images of ``run_batch``; of
+    a program for as many they share each image.
 
     Threads may share a session: each run has a memory and a simulator of its own. A board has one machine: there a run waits
     until the one before it has ended.
@@ -48,7 +49,7 @@ class Session:
             program = load_program(Path(program))
         self.program = program if isinstance(program, Program) else program.program
         self.engine = engine
-        self.cores = checked_cores(engine, cores)
+        self.cores = checked_cores(self.program, engine, cores)
         self.measured = Measured()
         """Of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""
         self.batch: Batch | None = None
@@ -72,6 +73,9 @@ class Session:
         names = self._names(output_names)
         if self.engine == "cpu":
             made = run_on_cpu(self.program, input_feed)
+        elif self.engine == "rtl" and self.cores > 1 and self.program.cores > 1:
+            batch = run_on_chip(self.program, self.cores, [input_feed])
+            (made,), (self.measured,) = batch.outputs, batch.measured
         else:
             # The functional simulator is its buffers: a run has one of its own.
             one = Run(self.program, self._shared or make_engine(self.engine, self.program.config))

@@ -11,7 +11,6 @@ from compiler.driver import Compiled
 from compiler.frontend.pipeline import FOR_ACCURACY
 from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Conv, ConvTranspose, Cpu
-from isa.program import MachineStep
 from tilewright.causes import Cause, causes, ms_of_nodes
 from tilewright.processors import Processor, processor_of
 from tilewright.profile.activity import modelled
@@ -44,7 +43,8 @@ class Summary:
     groups_left_out_by_caps: str
     """Groups that were found and not weighed; empty: none."""
     machine_segments: int
-    """Stretches of the run that the machine computes without the host."""
+    """Stretches of the run that the machine computes without the host; between them cores that share an image wait for each
+    other."""
     nodes_on_cpu: int
     kept_in_float: str
     """Nodes that accuracy keeps on the CPU; empty: none."""
@@ -68,9 +68,9 @@ class Summary:
     """Where they lie, if a memory limit put them in WORK; empty: in regions of their own."""
     on_chip_words_used: int
     cycles: int
-    """Of the machine, by the cycle model."""
+    """Of the machine, by the cycle model; of cores that share an image, those of the slowest in each segment."""
     utilisation: float
-    """MACs on the machine over the cycles times the array's peak."""
+    """MACs on the machine over the cycles times the peak of the arrays of all cores that share an image."""
     processor: str
     """That runs the nodes on the CPU, and how sure its times are."""
     ms_on_machine: float
@@ -136,13 +136,13 @@ def summary(compiled: Compiled, processor: Processor | None = None, accuracy: st
     time = whole_time(program, modelled(program).steps, processor)
     macs = array_macs(compiled)
     on_cpu = sum(macs_of_nodes(program).get(name, 0) for name in compiled.imported.reasons)
-    left, peak = compiled.left_out, time.cycles * config.macs_per_cycle
+    left, peak = compiled.left_out, time.cycles * config.macs_per_cycle * program.cores
     return Summary(
         configuration=config.name, configuration_hash=config.hash, array=f"{config.ic_p} x {config.oc_p} x {config.px_p}",
         macs_per_cycle=config.macs_per_cycle, chip=config.chip,
         operations_on_machine=sum(len(plan.group.layers) for plan in plans), groups=len(plans),
         groups_left_out_by_caps=str(left) if left else "",
-        machine_segments=sum(isinstance(step, MachineStep) for step in program.run_order),
+        machine_segments=sum(isinstance(phase, tuple) for phase in program.phases),
         nodes_on_cpu=sum(len(step.reasons) for step in compiled.steps if isinstance(step, Cpu)),
         kept_in_float=kept_in_float(compiled, processor), operations_with_inexact_cases=len(compiled.imported.inexact),
         macs=macs + on_cpu, macs_on_machine=macs, macs_on_cpu=on_cpu, instructions=len(program.debug),

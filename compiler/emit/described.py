@@ -12,6 +12,7 @@ from compiler.schedule.text import to_toml
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
+from isa.errors import TilewrightError
 
 
 def schedule_of(
@@ -34,6 +35,8 @@ def schedule_text(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | C
 
 def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
     """The schedule of one group."""
+    if plan.cores:
+        raise TilewrightError(f"schedule: cores share group {plan.group.name}; a schedule is for one: compile without --cores")
     operations = tuple(layer.op.name for layer in plan.group.layers)
     end: End = "bottom" if plan.upwards else "top"
     if plan.bands > 1:

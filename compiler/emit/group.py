@@ -22,11 +22,11 @@ _computed: WeakKeyDictionary[Pass, dict[_Piece, Sequence[Pending]]] = WeakKeyDic
 parameters come to lie in the same words. Loads and saves do not: a map's place in DRAM depends on all groups."""
 
 
-def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters) -> list[Pending]:
-    """All passes over all images. Steps of later passes are numbered on."""
+def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, core: int = 0) -> list[Pending]:
+    """All passes of one core over all images. Steps of later passes are numbered on."""
     return [
         pending
-        for number, part, images in plan.runs
+        for number, part, images in plan.runs_of(core)
         for pending in PassEmitter(config, part, homes.of(part.group), parameters, number * plan.steps).emit(images)
     ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +34,8 @@ class Segment:
 
     first_word: int
     words: int
+    core: int = 0
+    """The core that executes it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +59,12 @@ Scheduled = tuple[MachineOp, Pending]
 
 
 class Pendings(NamedTuple):
-    """Groups one after the other."""
+    """Groups one after the other on one core."""
 
     program: list[Pending]
     spaces: Mapping[Space, int]
     """Words or bytes of each memory."""
+    core: int
 
 
 class Listed(NamedTuple):
@@ -71,19 +73,23 @@ class Listed(NamedTuple):
     instructions: list[Scheduled]
     cycles: int
     """Cycles as list scheduling estimates them."""
+    core: int
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
     """A program before its parameters are packed: they lie in places that ``const`` has reserved."""
 
-    parts: tuple[Cpu | list[Scheduled], ...]
+    parts: tuple[Cpu | Listed, ...]
     """CPU parts, and between them what stands between START and END."""
     const: UnpackedImage
     views: Mapping[str, View]
     sizes: Mapping[Region, int]
-    cycles: int
-    """Cycles of all segments, as list scheduling estimates them: units never meet in a bank, and DRAM has room for all."""
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of all segments, as list scheduling estimates them: units never meet in a bank, and DRAM has room for all."""
+        return sum(part.cycles for part in self.parts if isinstance(part, Listed))
 
 
 def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Emitted:
@@ -101,11 +107,11 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
             continue
         first = len(words)
         words.extend(encode(MachineOp("START", {"config": config.hash})))
-        for op, pending in part:
+        for op, pending in part.instructions:
             debug.append(DebugRecord(len(words), pending.layer, pending.tile))
             words.extend(encode(_moved(op, moved) if op.name == "LOADP" else op))
         words.extend(encode(MachineOp("END")))
-        segments.append(Segment(first, len(words) - first))
+        segments.append(Segment(first, len(words) - first, part.core))
     return Emitted(
         tuple(words), tuple(segments), const.image(), sizes[Region.WORK], sizes[Region.INPUT], sizes[Region.OUTPUT],
         views, tuple(debug),
@@ -116,7 +122,8 @@ def machine_segments(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> list[list[Scheduled]]:
     """The instructions between each START and END, to be timed only: no parameters are packed for them."""
-    return [part for part in _listing(config, graph, tuple(steps), sharing).parts if not isinstance(part, Cpu)]
+    parts = _listing(config, graph, tuple(steps), sharing).parts
+    return [part.instructions for part in parts if isinstance(part, Listed)]
 
 
 def listed_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> int:
@@ -134,16 +141,9 @@ def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...]
     """The last ones are kept, for a program that was timed is often the one that is emitted."""
     views, sizes = places(graph, steps, sharing)
     const = _image(config, graph)
-    parts: list[Cpu | list[Scheduled]] = []
-    cycles = 0
-    for part in _parts(config, graph, steps, const, views, sizes):
-        if isinstance(part, Cpu):
-            parts.append(part)
-        else:
-            listed = _schedule(*part)
-            parts.append(listed.instructions)
-            cycles += listed.cycles
-    return Listing(tuple(parts), const, views, sizes, cycles)
+    found = _parts(config, graph, steps, const, views, sizes)
+    parts = tuple(part if isinstance(part, Cpu) else _schedule(*part) for part in found)
+    return Listing(parts, const, views, sizes)
 
 
 def pending_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[Pendings]:
@@ -171,27 +171,42 @@ def _parts(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], const: ConstImage,
     views: Mapping[str, View], sizes: Mapping[Region, int],
 ) -> Iterator[Cpu | Pendings]:  # fmt: skip
-    """CPU parts, and the stretches of groups between them."""
+    """CPU parts, and the stretches of groups between them. A group that several cores share is a stretch of each."""
     spaces = dict(depths(config)) | {
         Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
     }  # fmt: skip
-    for on_cpu, stretch in groupby(steps, lambda step: isinstance(step, Cpu)):
-        parameters = Parameters(config, const)
-        program: list[Pending] = []
-        for step in stretch:
-            if isinstance(step, Cpu):
-                yield step
-            else:
-                program += emit_plan(config, step, _homes(graph, step, views), parameters)
-        if not on_cpu:
-            yield Pendings(program, spaces)
+    for stretch in _stretches(steps):
+        if isinstance(stretch, Cpu):
+            yield stretch
+            continue
+        for core in sorted({0, *stretch[0].cores}):
+            parameters = Parameters(config, const)
+            program: list[Pending] = []
+            for plan in stretch:
+                program += emit_plan(config, plan, _homes(graph, plan, views), parameters, core)
+            yield Pendings(program, spaces, core)
 
 
-def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int]) -> Listed:
+def _stretches(steps: Sequence[Plan | Cpu]) -> Iterator[Cpu | list[Plan]]:
+    """CPU parts, groups that several cores share, and between these all others that follow one another."""
+    together: list[Plan] = []
+    for step in steps:
+        if isinstance(step, Plan) and not step.cores:
+            together.append(step)
+            continue
+        if together:
+            yield together
+            together = []
+        yield [step] if isinstance(step, Plan) else step
+    if together:
+        yield together
+
+
+def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int], core: int) -> Listed:
     """Order and tokens."""
     found = scheduled(program, spaces)
     moved = [program[index] for index in found.places]
-    return Listed([*zip(with_tokens(moved, found.waits, found.signals), moved, strict=True)], found.cycles)
+    return Listed([*zip(with_tokens(moved, found.waits, found.signals), moved, strict=True)], found.cycles, core)
 
 
 def _homes(graph: XGraph, plan: Plan, views: Mapping[str, View]) -> Homes:

@@ -109,7 +109,8 @@ class TileCut:
                 layers.append(lower_sampled(self.config, op, tensors))
             else:
                 layers.append(lower(self.config, op, tensors, shifts))
-        first = {name: spans[name][0] for name in spans}
+        before = group.first_row if self.axis == ROWS else group.first_column
+        first = {name: before.get(name, 0) + spans[name][0] for name in spans}
         part = replace(group, layers=tuple(layers), tensors=tensors, folds=folds, lacking=self._lacking(spans))
         return replace(part, first_row=first) if self.axis == ROWS else replace(part, first_column=first)
 

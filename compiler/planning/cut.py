@@ -64,11 +64,11 @@ class Cut:
     def maps(self, number: int, count: int) -> Group:
         """The group with the maps of a pass; its layers still compute all channels."""
         tensors = dict(self.group.tensors)
-        first_channel = {}
+        first_channel = dict(self.group.first_channel)
         for name in self.units:
             first, past = self.channels(name, number, count)
             tensors[name] = replace(tensors[name], shape=(*tensors[name].shape[:3], past - first))
-            first_channel[name] = first
+            first_channel[name] = first_channel.get(name, 0) + first
         return replace(self.group, tensors=tensors, first_channel=first_channel)
 
     def part(self, number: int, count: int) -> Group:

@@ -80,6 +80,9 @@ class Plan:
     bands: int = 1
     """Bands of rows, finished one after the other. With more than one, the way and the widest part are those of the first
     band."""
+    cores: Sequence[int] = ()
+    """The core that executes each pass, where several share the group (``shards.py``); empty: one core executes all. The way
+    and the widest part are then those of the first shard."""
 
     @property
     def steps(self) -> int:
@@ -89,11 +92,13 @@ class Plan:
     @property
     def over_channels(self) -> int:
         """Passes over channels; each is computed in all bands and column tiles."""
-        return 1 if self.bands > 1 else self.count // self.tiles
+        return 1 if self.bands > 1 or self.cores else self.count // self.tiles
 
     @property
     def shape(self) -> str:
         """For people: passes, column tiles or bands, and steps."""
+        if self.cores:
+            return f"{1 + max(self.cores)} shards on as many cores"
         parts = f"{self.bands} bands of rows, {self.count} tiles of " if self.bands > 1 else ""
         parts += f"{self.over_channels} passes of " if self.over_channels > 1 else ""
         parts += f"{self.tiles} column tiles of " if self.tiles > 1 and self.bands == 1 else ""
@@ -125,6 +130,10 @@ class Plan:
         for images in [range(n, n + 1) for n in every] if self.held else [every]:
             for number, part in enumerate(self.passes):
                 yield Run(number, part, images)
+
+    def runs_of(self, core: int) -> Iterator[Run]:
+        """What one core executes of it."""
+        return (run for run in self.runs if not self.cores or self.cores[run.number] == core)
 
     @property
     def turns(self) -> int:

@@ -8,6 +8,7 @@ from compiler.search.best import best
 from compiler.search.cost import Evaluator, Objective
 from compiler.search.naive import naive
 from compiler.search.partition import Partition, Strategy
+from compiler.tuned import MOST_SEARCHED
 from compiler.xgraph.graph import XGraph
 
 
@@ -35,3 +36,8 @@ STRATEGIES: dict[str, Strategy] = {
     "neocpu": _of_paper("neocpu.fusion", "neocpu"),
 }
 """All that can be asked for."""
+
+
+def within_reach(strategy: str, evaluator: Evaluator) -> str:
+    """The strategy, or ``greedy`` in place of ``best`` for a graph that is too large to be searched."""
+    return "greedy" if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED else strategy

@@ -1,9 +1,11 @@
-"""How long a batch takes on several machines that share DRAM, by the cycle model: at least."""
+"""How long a batch, or an image, takes on several machines that share DRAM, by the cycle model: at least."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from isa.program import MachineStep, Program
-from sim.cycle.model import CycleModel
+from sim.cycle.model import CycleModel, CycleResult
 
 
 def batch_cycles(program: Program, images: int, cores: int, dram_bytes: int) -> int:
@@ -12,9 +14,25 @@ def batch_cycles(program: Program, images: int, cores: int, dram_bytes: int) -> 
     The longer of two: what the machine with most images takes, as if DRAM were its own, and what DRAM takes for the bytes of
     all images at ``dram_bytes`` a cycle (0: as many as all ask for). Machines that want DRAM in the same cycles wait besides.
     """
-    model = CycleModel(program.config)
-    steps = [step for step in program.run_order if isinstance(step, MachineStep)]
-    runs = [model.run(program.words[step.first_word : step.first_word + step.words], trace=False) for step in steps]
+    runs = _runs(program, [step for step in program.run_order if isinstance(step, MachineStep)])
     alone = sum(run.cycles for run in runs) * -(-images // cores)
+    return max(alone, _cycles_of_dram(program, runs, images, dram_bytes))
+
+
+def shared_cycles(program: Program, dram_bytes: int) -> int:
+    """Cycles of one image on the machines that share it: of each phase the longer of the slowest machine and DRAM.
+
+    What the host does between phases is not in it.
+    """
+    phases = [_runs(program, phase) for phase in program.phases if isinstance(phase, tuple)]
+    return sum(max(_cycles_of_dram(program, runs, 1, dram_bytes), *(run.cycles for run in runs)) for runs in phases)
+
+
+def _runs(program: Program, steps: Sequence[MachineStep]) -> list[CycleResult]:
+    model = CycleModel(program.config)
+    return [model.run(program.words[step.first_word : step.first_word + step.words], trace=False) for step in steps]
+
+
+def _cycles_of_dram(program: Program, runs: Sequence[CycleResult], images: int, dram_bytes: int) -> int:
     moved = sum(run.read_beats + run.write_beats for run in runs) * program.config.axi_bytes * images
-    return max(alone, -(-moved // dram_bytes) if dram_bytes else 0)
+    return -(-moved // dram_bytes) if dram_bytes else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from isa.errors import TilewrightError
 from isa.faults import MachineFault
@@ -31,15 +32,16 @@ class Batch:
     measured: list[Measured]
     """Of each image."""
     cores: list[int]
-    """The machine that each image ran on."""
+    """The machine that each image ran on; empty: all machines share each image."""
+    busy: list[int]
+    """Cycles in which each machine had a program."""
     cycles: int
     """From the first start to the last end, on the clock of all machines; the host's accesses to registers are in it, parts on
     the CPU and copies are not."""
 
     def idle(self, core: int) -> float:
         """The share of the time in which a machine had no program."""
-        busy = sum(one.cycles or 0 for one, ran in zip(self.measured, self.cores, strict=True) if ran == core)
-        return 1 - busy / self.cycles if self.cycles else 0.0
+        return 1 - self.busy[core] / self.cycles if self.cycles else 0.0
 
     def per_second(self, clock_mhz: float) -> float:
         """Images, at that clock."""
@@ -51,9 +53,8 @@ class _Image:
 
     def __init__(self, program: Program, engine: BoardEngine, feed: Mapping[str, Array]) -> None:
         self.run = Run(program, engine)
-        self.outputs: dict[str, Array] = {}
         self._engine = engine
-        self._steps = self.run.steps(feed)
+        self._steps = chain.from_iterable(self.run.phases(feed))
         self._step: MachineStep | None = None
         self._go_on()
 
@@ -73,11 +74,8 @@ class _Image:
 
     def _go_on(self) -> None:
         """To the next machine step, which begins, or to the end."""
-        try:
-            self._step = next(self._steps)
-        except StopIteration as end:
-            self._step, self.outputs = None, end.value
-        else:
+        self._step = next(self._steps, None)
+        if self._step is not None:
             self._engine.begin(self.run.words(self._step), self.run.image)
 
 
@@ -118,7 +116,8 @@ def run_batch(
     if wrong:
         raise wrong
     images = [done[number] for number in range(len(feeds))]
+    busy = [sum(image.run.measured.cycles or 0 for image, ran in images if ran == core) for core in range(len(chip.engines))]
     return Batch(
-        [image.outputs for image, _ in images], [image.run.measured for image, _ in images], [core for _, core in images],
-        chip.cycles - start,
+        [image.run.outputs for image, _ in images], [image.run.measured for image, _ in images], [core for _, core in images],
+        busy, chip.cycles - start,
     )  # fmt: skip

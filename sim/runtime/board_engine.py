@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +76,17 @@ class BoardEngine:
             self._board.wait(max(0.0, self._end - time.monotonic()))
         self.collect(image, measured)
 
-    def begin(self, words: Sequence[int], image: Image) -> None:
-        """Put everything into DRAM, and start."""
+    def begin(self, words: Sequence[int], image: Image, bases: Mapping[Region, int] | None = None) -> None:
+        """Put everything into DRAM, and start. ``bases``: where the image lies already, for all machines that share it."""
         program = np.array(words, "<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % CHUNK, np.uint8)])
-        own = {region: size for region, size in image.limits.items() if region is not Region.CONST or self._constants.alone}
+        own = {} if bases else {r: n for r, n in image.limits.items() if r is not Region.CONST or self._constants.alone}
         *places, at = addresses([*own.values(), program.size], self._board.dram, ALIGN)
-        self._bases = dict(zip(own, places, strict=True))
-        self._bases[Region.CONST] = self._constants.put(_region(image, Region.CONST), self._bases.get(Region.CONST))
-        for region in (Region.WORK, Region.INPUT):
-            self._board.dram.put(self._bases[region], _region(image, region))
+        self._bases = dict(bases or zip(own, places, strict=True))
+        if not bases:
+            self._bases[Region.CONST] = self._constants.put(region_of(image, Region.CONST), self._bases.get(Region.CONST))
+            for region in (Region.WORK, Region.INPUT):
+                self._board.dram.put(self._bases[region], region_of(image, region))
         self._board.dram.put(at, program)
         self._start(at, len(words), self._bases, image)
         self._end = time.monotonic() + self._seconds
@@ -111,9 +112,9 @@ class BoardEngine:
     def collect(self, image: Image, measured: Measured) -> None:
         """What it has written and counted."""
         for region in (Region.WORK, Region.OUTPUT):
-            mine = _region(image, region)
+            mine = region_of(image, region)
             mine[...] = self._board.dram.get(self._bases[region], mine.size)
-        self._count(measured)
+        self.count(measured)
 
     def _start(self, address: int, words: int, bases: dict[Region, int], image: Image) -> None:
         board = self._board
@@ -140,7 +141,8 @@ class BoardEngine:
             if time.monotonic() > end:
                 raise BoardError("the machine does not become idle: DRAM owes it an answer; reset it and its interconnect")
 
-    def _count(self, measured: Measured) -> None:
+    def count(self, measured: Measured) -> None:
+        """Adds what it has counted."""
         low = self._board.read(Register.CYCLES_LO)
         taken = low | self._board.read(Register.CYCLES_HI) << 32
         measured.cycles = (measured.cycles or 0) + taken
@@ -153,7 +155,7 @@ class BoardEngine:
                 total[counter] += self._board.read(counter_offset(unit, counter))
 
 
-def _region(image: Image, region: Region) -> NDArray[np.uint8]:
+def region_of(image: Image, region: Region) -> NDArray[np.uint8]:
     """Its bytes, up to a whole chunk: regions of an image lie a page apart."""
     start = image.bases[region]
     return image.memory[start : start + -(-image.limits[region] // CHUNK) * CHUNK]

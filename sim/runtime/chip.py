@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -15,8 +15,9 @@ from isa.registers import MACHINE_BYTES, Register
 from sim.rtl.memory import Dram
 from sim.rtl.told import ToldChip
 from sim.rtl.tools import SimulatorError
-from sim.runtime.board import Area
-from sim.runtime.board_engine import ALIGN, BoardEngine, Constants
+from sim.runtime.board import Area, addresses
+from sim.runtime.board_engine import ALIGN, BoardEngine, Constants, region_of
+from sim.runtime.image import Image
 
 WAIT_CYCLES = 1 << 16
 """Between two looks at what the user wants."""
@@ -72,6 +73,26 @@ class ChipMachine:
 
 
 @dataclass(frozen=True)
+class CommonMemory:
+    """Memory of images that all machines of a chip share."""
+
+    area: Area
+
+    def put(self, image: Image) -> dict[Region, int]:
+        """The addresses of its regions."""
+        bases = dict(zip(image.limits, addresses([*image.limits.values()], self.area, ALIGN), strict=True))
+        for region, base in bases.items():
+            self.area.put(base, region_of(image, region))
+        return bases
+
+    def collect(self, image: Image, bases: Mapping[Region, int]) -> None:
+        """What the machines have written."""
+        for region in (Region.WORK, Region.OUTPUT):
+            mine = region_of(image, region)
+            mine[...] = self.area.get(bases[region], mine.size)
+
+
+@dataclass(frozen=True)
 class Chip:
     """What runs a batch: an engine for each machine, and the clock that they share."""
 
@@ -103,6 +124,18 @@ def simulated_chip(
         constants = Constants(memory.part(0, shared), alone=False)
         machines = [ChipMachine(told, n, memory.part(shared + n * own, own)) for n in range(cores if used is None else used)]
         yield Chip(told, [BoardEngine(program.config, machine, PATIENCE, constants) for machine in machines])
+        told.close()
+
+
+@contextmanager
+def shared_chip(program: Program, *, dram: Dram = QUOTED, check: bool = False) -> Iterator[tuple[Chip, CommonMemory]]:
+    """A chip of as many machines as the program has cores, with memory for one image, and for the instructions of each."""
+    image, words = sum(_pages(program.region_bytes(region)) for region in Region), _pages(4 * len(program.words))
+    with ToldChip(program.config, program.cores, image + program.cores * words, dram=dram, check=check) as told:
+        memory = ChipMemory(told, 0, told.memory_bytes)
+        machines = [ChipMachine(told, n, memory.part(image + n * words, words)) for n in range(program.cores)]
+        engines = [BoardEngine(program.config, machine, PATIENCE) for machine in machines]
+        yield Chip(told, engines), CommonMemory(memory.part(0, image))
         told.close()
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
 
 import numpy as np
 
@@ -17,49 +16,49 @@ from sim.runtime.parts import host_sessions, run_session, session
 from sim.runtime.sessions import onnxruntime
 
 Progress = Callable[[int, int], None]
-"""Told the steps done and the steps in all."""
+"""Told the phases done and the phases in all."""
 
 
 class Run:
-    """One program on one engine; ``image`` and ``measured`` stay for a look afterwards."""
+    """One program on one engine; ``image``, ``measured`` and ``outputs`` stay for a look afterwards."""
 
     def __init__(self, program: Program, engine: Engine) -> None:
         """``engine`` executes the machine steps of a call."""
         self.program, self.engine = program, engine
         self.image = Image(program)
         self.measured = Measured()
+        self.outputs: dict[str, Array] = {}
         self._sessions = host_sessions(program)
 
     def __call__(self, inputs: Mapping[str, Array], progress: Progress | None = None) -> dict[str, Array]:
-        steps = self.steps(inputs, progress)
-        try:
-            while True:
-                step = next(steps)
+        for phase in self.phases(inputs, progress):
+            for step in phase:
                 with at(step):
                     self.engine.run(self.words(step), step.first_word, self.image, self.measured)
-        except StopIteration as end:
-            return cast(dict[str, Array], end.value)
+        return self.outputs
 
     def words(self, step: MachineStep) -> Sequence[int]:
         return self.program.words[step.first_word : step.first_word + step.words]
 
-    def steps(
+    def phases(
         self, inputs: Mapping[str, Array], progress: Progress | None = None
-    ) -> Generator[MachineStep, None, dict[str, Array]]:
-        """Each machine step when it is to be executed on the image, with the parts on the CPU in between; the outputs."""
+    ) -> Iterator[tuple[MachineStep, ...]]:
+        """The machine steps of each phase when they are to be executed on the image, at the same time or one after the other;
+        with the parts on the CPU in between. ``outputs`` are known at the end."""
         host = check_inputs(self.program.inputs, inputs)
         for name, value in host.items():
             if self.image.holds(name):
                 self.image.write(name, value)
-        steps = self.program.run_order
-        for number, step in enumerate(steps):
-            if isinstance(step, MachineStep):
-                yield step
+        phases = self.program.phases
+        for number, phase in enumerate(phases):
+            if isinstance(phase, tuple):
+                yield phase
             else:
-                self._cpu(self._sessions[step.graph], host)
+                self._cpu(self._sessions[phase.graph], host)
             if progress is not None:
-                progress(number + 1, len(steps))
-        return {t.name: host[t.name] if t.name in host else self.image.read(t.name) for t in self.program.outputs}
+                progress(number + 1, len(phases))
+        names = [tensor.name for tensor in self.program.outputs]
+        self.outputs = {name: host[name] if name in host else self.image.read(name) for name in names}
 
     def _cpu(self, part: onnxruntime.InferenceSession, host: dict[str, Array]) -> None:
         """A CPU part takes host arrays and machine buffers, and leaves both."""

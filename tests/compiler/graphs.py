@@ -147,16 +147,17 @@ def run_functional(
     """Run on the functional simulator; returns every output. ``rtl``: the generated Verilog must leave the same memory."""
     memory, bases = memory_of(emitted)
     for name, value in inputs.items():
-        _pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
+        pixels(memory, bases, emitted, name, graph)[...] = value.view(np.uint8)
     assert not list(find_races(emitted.words, config, bases))
     if rtl:
         made = rtl_machine(config).run(emitted.words, memory, bases).memory
     FunctionalMachine(config).run(emitted.words, memory, bases)
     assert not rtl or np.array_equal(memory, made)
-    return {name: _pixels(memory, bases, emitted, name, graph).view(np.int8).copy() for name in graph.outputs}
+    return {name: pixels(memory, bases, emitted, name, graph).view(np.int8).copy() for name in graph.outputs}
 
 
-def _pixels(memory: np.ndarray, bases: dict[Region, int], emitted: Emitted, name: str, graph: XGraph) -> np.ndarray:
+def pixels(memory: np.ndarray, bases: dict[Region, int], emitted: Emitted, name: str, graph: XGraph) -> np.ndarray:
+    """Where a map lies."""
     view = emitted.views[name]
     start = bases[view.region] + view.offset
     shape = graph.tensors[name].shape

@@ -13,10 +13,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from bench import large_models
-from compiler import driver
 from compiler.fusion.legal import OpSets, bits_of
 from compiler.fusion.templates import MOST_EMBEDDINGS, TEMPLATES, template_groups
 from compiler.planning.objective import CYCLES
+from compiler.search import strategies
 from compiler.search.cost import Evaluator
 from compiler.search.effort import effort_of
 from compiler.search.promising import promising
@@ -101,7 +101,7 @@ def test_a_graph_that_is_too_large_to_search_is_fused_greedily(monkeypatch: pyte
     nodes = [node("Conv", "x w", "a"), node("Conv", "a w", "b"), node("Conv", "b w", "y")]
     small = model(nodes, SHAPE, {"w": weights(4, 4, 1, 1)})
     greedy = compiled(small, "nano", strategy="greedy").program
-    monkeypatch.setattr(driver, "MOST_SEARCHED", 2)
+    monkeypatch.setattr(strategies, "MOST_SEARCHED", 2)
     assert compiled(small, "nano", strategy="best").program.words == greedy.words
 
 

@@ -95,6 +95,17 @@ def test_inputs_outputs_and_origins_are_found() -> None:
     assert Program(NANO, WORDS).origin(0) is None
 
 
+def test_steps_of_rising_cores_are_a_phase() -> None:
+    first, second, third = (MachineStep(0, len(WORDS), core) for core in range(3))
+    cpu = CpuStep("softmax")
+    program = dataclasses.replace(PROGRAM, steps=(first, second, first, third, cpu, second, first, first))
+    assert program.phases == ((first, second), (first, third), cpu, (second,), (first,), (first,))
+    assert program.cores == 3
+    assert PROGRAM.cores == 1
+    assert parse_program(program_bytes(program)) == program
+    assert b'"core"' not in BLOB
+
+
 def test_elf_tools_read_sections_and_symbols() -> None:
     file = ELFFile(io.BytesIO(BLOB))
     section: dict[str, Any] = {s.name: s for s in file.iter_sections()}
@@ -285,6 +296,7 @@ def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (2, 2), host_shape=(5,)),)}, "buffer a: host shape [5] has not"),
         ({"steps": (CpuStep("nms"),)}, "CPU step 'nms': no such CPU subgraph"),
         ({"steps": (MachineStep(0, 10_000),)}, "machine step 0..10000: outside the program's"),
+        ({"steps": (MachineStep(0, 2, core=16),)}, "machine step at word 0: core 16, expected 0 to 15"),
         ({"buffers": (TensorBuffer("", Region.INPUT, 0, (1,)),)}, "buffer '': expected a name of printable characters"),
         ({"buffers": (TensorBuffer("a", Region.INPUT, 0, (1,)),) * 2}, "buffer 'a': the name is given twice"),
         ({"cpu_graphs": (CpuGraph("a\0", b""),)}, "CPU subgraph 'a\\x00': expected a name of printable characters"),

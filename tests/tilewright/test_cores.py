@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +12,21 @@ import numpy as np
 import pytest
 
 import tilewright
+from compiler.programs.together import shared_steps
 from compiler.quantise.arrays import arrays_file
+from compiler.search.effort import effort_of
 from isa.bounds import ConfigError
 from isa.config import preset
 from isa.cores import dram_bytes, with_cores
 from isa.errors import TilewrightError
 from isa.program import Program
 from isa.program_file import program_bytes
-from tests.driver.building import digits
+from tests.compiler.graphs import Builder
+from tests.driver.building import DEMO, digits
 from tilewright.batches import joined, split
 from tilewright.cli import main
 from tilewright.inputs import random_inputs
+from tilewright.profile.activity import modelled
 
 ZU9 = preset("zu9")
 TWO_PORTS = replace(ZU9, name="two_ports", axi_ports=2, axi_data_bits=256)
@@ -96,6 +101,91 @@ def test_run_takes_a_batch_that_no_core_count_divides(run: Run, engine: str, pro
 def test_cores_that_an_engine_does_not_have(engine: str, cores: int, message: str, program: Program) -> None:
     with pytest.raises(TilewrightError, match=message):
         tilewright.Session(program, engine=engine, cores=cores)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same network for two machines of a chip that holds them."""
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "any.toml").write_text('base = "nano"\nname = "any"\nchip = ""\n')
+    assert main([*map(str, compiling(folder)), "--cores", "2", "--csv", str(folder / "table.csv")]) == 0
+    return folder
+
+
+def compiling(folder: Path) -> tuple[str | Path, ...]:
+    calibration = DEMO / "digits_calibration.npz"
+    return (
+        "compile", DEMO / "digits.onnx", "--calibrate", calibration, "--config", folder / "any.toml", "-o", folder / "two.elf"
+    )  # fmt: skip
+
+
+def test_one_image_on_two_cores(run: Run, program: Program, shared: Path) -> None:
+    (shared / "batch.npz").write_bytes(arrays_file(joined([random_inputs(program, seed) for seed in range(2)])))
+    words = ("run", shared / "two.elf", "--input", shared / "batch.npz", "--engine", "rtl", "--cores", 2)
+    code, out, err = run(*words, "-o", shared / "out.npz")
+    assert (code, err) == (0, "")
+    assert "2 images in " in out
+    assert "core 0: a part of each image, idle " in out
+    session = tilewright.Session(shared / "two.elf", engine="rtl", cores=2)
+    alone = tilewright.Session(program)
+    with np.load(shared / "out.npz") as made:
+        (name,) = made.files
+        for number in range(2):
+            feed = random_inputs(program, number)
+            (expected,) = alone.run(None, feed)
+            assert np.array_equal(made[name][number : number + 1], expected)
+            assert np.array_equal(session.run(None, feed)[0], expected)
+    assert session.measured.counted_cycles > 0
+
+
+def test_the_table_of_a_shared_run_has_the_time_of_its_phases(shared: Path) -> None:
+    """The layers of a phase stand in its part; parts take the cycles of the slowest core."""
+    loaded = tilewright.load(shared / "two.elf")
+    steps = loaded.program.steps
+    assert [type(step).__name__ for step in steps] == ["CpuStep", "MachineStep", "MachineStep", "MachineStep", "CpuStep"]
+    first, second, third = modelled(loaded.program).steps
+    with (shared / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    times = {row["part"]: float(row["ms"]) for row in rows if row["where"] == "machine"}
+    assert times == pytest.approx({"machine 1": max(first, second) / 60_000, "machine 2": third / 60_000}, abs=1e-6)
+    parts = {row["layer"]: row["part"] for row in rows if row["layer"]}
+    assert (parts["conv2"], parts["logits"]) == ("machine 1", "machine 2")
+    assert loaded.time.cycles == max(first, second) + third
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--config", "nano"), "cores 2: nano is probably beyond its chip LFE5U-25F: 2 x"),
+        (("--memory", "4K"), "cores 2: not together with memory; leave either out"),
+        (("--evaluator", "cycle"), "cores 2: not together with evaluator; leave either out"),
+        (("--objective", "dram"), "cores 2: objective 'dram'; cores share an image for objective cycles alone"),
+        (("--save-schedule", "new.toml"), "schedule: cores share group "),
+    ],
+)
+def test_what_cores_do_not_share_an_image_with(
+    run: Run, shared: Path, words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(*compiling(shared)[:-1], tmp_path / "new.elf", "--cores", 2, *words)
+    assert code == 2
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_network_too_small_to_share() -> None:
+    b = Builder(0)
+    graph = b.graph(b.conv(b.input(2, 2, 4), 4))
+    with pytest.raises(TilewrightError, match=f"cores 2: no group of {graph.name} is faster on several; leave it out"):
+        shared_steps(replace(preset("nano"), chip=""), graph, 2, "best", effort_of("quick"))
+
+
+def test_a_shared_program_on_other_machines(run: Run, shared: Path, tmp_path: Path) -> None:
+    with pytest.raises(TilewrightError, match="cores 3: the program is for 2, which share each image; give 2, or 1"):
+        tilewright.Session(shared / "two.elf", engine="rtl", cores=3)
+    code, _, err = run("report", shared / "two.elf", "-o", tmp_path / "report")
+    assert code == 2
+    assert "program: 2 cores share each image, and times of instructions are told of one" in err
 
 
 def test_batches_that_are_none(program: Program) -> None:

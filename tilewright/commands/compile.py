@@ -19,6 +19,7 @@ from tilewright.options import (
     check_apart,
     check_output,
     config_option,
+    cores_option,
     cpu_option,
     json_option,
     print_json,
@@ -37,6 +38,7 @@ from tilewright.progress import stage_reporter
 @click.option("--effort", default="normal", show_default=True, help=EFFORT_HELP)
 @click.option("--evaluator", default="analytic", show_default=True, help=EVALUATOR_HELP)
 @click.option("--order", default="least", show_default=True, help=ORDER_HELP)
+@cores_option("Machines of one chip that share each image, so that it takes less time.")
 @click.option("--memory", help="DRAM that feature maps may take, as 196608, 192K or 1.5M; what that costs in cycles is least.")
 @click.option("--groups", type=click.Path(path_type=Path), help="JSON file: lists of operation names that run together.")
 @click.option(
@@ -59,9 +61,9 @@ from tilewright.progress import stage_reporter
 @json_option()
 def command(
     model: Path, config: MachineConfig, output: Path, strategy: str, objective: str, effort: str, evaluator: str,
-    order: str, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None, schedule: Path | None,
-    save_schedule: Path | None, table: Path | None, dump: Path | None, arena: Path | None, verbose: bool, as_json: bool,
-    cpu: str | None, **how: Any,
+    order: str, cores: int, memory: str | None, groups: Path | None, validate: Path | None, save_onnx: Path | None,
+    schedule: Path | None, save_schedule: Path | None, table: Path | None, dump: Path | None, arena: Path | None, verbose: bool,
+    as_json: bool, cpu: str | None, **how: Any,
 ) -> None:  # fmt: skip
     """Compile an ONNX model to a program file.
 
@@ -71,6 +73,7 @@ def command(
       tilewright compile float.onnx --calibrate images.npz -o float.elf
       tilewright compile detector.onnx --shape image:1x3x480x640 -o detector.elf
       tilewright compile model.onnx --config nano --memory 192K -o small.elf --arena small.svg
+      tilewright compile model.onnx --config zu9 --cores 2 -o both.elf
       tilewright compile model.onnx --save-schedule model.toml -o model.elf
       tilewright compile model.onnx --schedule model.toml -o again.elf
       tilewright compile float.onnx --calibrate images.npz --validate labelled.npz -o float.elf
@@ -102,7 +105,8 @@ def command(
         compiled = compile_model(
             model, config, strategy=strategy, objective=objective, progress=report,
             groups=read_groups(groups) if groups else None, memory=memory, watch=stages.graph if dump else None,
-            schedule=schedule, effort=effort, evaluator=evaluator, order=order, **model_arguments(how, model),
+            schedule=schedule, effort=effort, evaluator=evaluator, order=order, cores=cores,
+            **model_arguments(how, model),
         )  # fmt: skip
         noise, accuracy = [], ""
         if labelled:

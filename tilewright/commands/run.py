@@ -23,7 +23,10 @@ from tilewright.progress import stage_reporter
     help="The functional simulator, the generated Verilog, or onnxruntime.",
 )  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="NPZ file of the outputs.")
-@cores_option("Machines of one chip that share a batch: inputs hold its images on their first axes.", default=None)
+@cores_option(
+    "Machines of one chip that share a batch, which inputs hold on their first axes, or each image of a program for so many.",
+    default=None,
+)
 @seconds_option()
 @json_option()
 def command(program: Path, source: Path, engine: str, output: Path, cores: int | None, as_json: bool) -> None:
@@ -68,7 +71,7 @@ def _batch(
     from isa.cores import with_cores
     from tilewright.batches import batch_progress, checked_cores, functional_batch, joined, lines, run_on_chip, split
 
-    checked_cores(engine, cores)
+    checked_cores(program, engine, cores)
     feeds, batch = split(program, arrays), None
     try:
         with_cores(program.config, cores)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from isa.codec import Op, decode
 from isa.config import MachineConfig
@@ -33,7 +34,7 @@ class Timing:
     events: Sequence[TraceEvent]
     """Word offsets count from the program's first word, cycles from the first machine step's start."""
     steps: Sequence[int]
-    """Cycles of each machine step; together they are ``cycles``."""
+    """Cycles of each machine step; those of the slowest step of each phase together are ``cycles``."""
 
 
 @dataclass(eq=False)
@@ -62,14 +63,18 @@ class Activity:
 
 
 def modelled(program: Program) -> Timing:
-    """The timing of all machine steps by the cycle model, one step right after the other."""
+    """The timing of all machine steps by the cycle model, one phase right after the other."""
     cycles, events, steps = 0, [], []
-    for step, result in runs(program):
-        for e in result.trace:
-            assert e.finish is not None, "the model finishes what it starts"
-            events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))
-        cycles += result.cycles
-        steps.append(result.cycles)
+    timed = runs(program)
+    for phase in program.phases:
+        if not isinstance(phase, tuple):
+            continue
+        for step, result in islice(timed, len(phase)):
+            for e in result.trace:
+                assert e.finish is not None, "the model finishes what it starts"
+                events.append(TraceEvent(e.unit, e.pc + step.first_word, e.start + cycles, e.finish + cycles))
+            steps.append(result.cycles)
+        cycles += max(steps[-len(phase) :])
     return Timing("cycle model", cycles, events, steps)
 
 
@@ -90,10 +95,11 @@ def activities(program: Program, timing: Timing) -> list[Activity]:
     """In program order, START and END left out."""
     when = {event.pc: event for event in timing.events}
     found: list[Activity] = []
-    for number, step in enumerate(machine_steps(program)):
+    steps = machine_steps(program)
+    for number, step in enumerate(steps):
         columns = from_words(program.config, program.words[step.first_word : step.first_word + step.words])
         found += _of_step(program, number, step, columns, when, len(found))
-    _explain(found)
+    _explain(found, [step.core for step in steps])
     return found
 
 
@@ -125,18 +131,19 @@ def _of_step(
     return found
 
 
-def _explain(found: Sequence[Activity]) -> None:
-    """Why each unit stood still: the token that came last, else the way of the instruction to its unit."""
-    free: dict[Unit, int] = dict.fromkeys(Unit, 0)
+def _explain(found: Sequence[Activity], cores: Sequence[int]) -> None:
+    """Why each unit stood still: the last token, else the way of the instruction to its unit. ``cores``: of the steps."""
+    free: dict[tuple[int, Unit], int] = {}
     for item in found:
-        before = free[item.unit]
+        unit = cores[item.step], item.unit
+        before = free.get(unit, 0)
         gap = max(0, item.start - before)
         last = max((found[giver] for giver in item.givers), key=lambda giver: giver.finish, default=None)
         for_token = max(0, min(gap, last.finish + 1 - before)) if last is not None else 0
         inside = max(0, item.finish - max(item.start, before) - item.work)
         named = {last.unit.name: for_token} if last is not None else {}
         item.waits = {cause: n for cause, n in {**named, ISSUE: gap - for_token, INSIDE: inside}.items() if n}
-        free[item.unit] = max(before, item.finish)
+        free[unit] = max(before, item.finish)
 
 
 def moved_bytes(config: MachineConfig, op: Op) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from isa.program import CpuStep, MachineStep, Program
+from isa.program import CpuStep, Program
 from tilewright.host_speed import HostSpeed
 from tilewright.processors import Processor
 from tilewright.profile.activity import Activity
@@ -171,7 +171,7 @@ class Placement:
 
 
 def whole_time(program: Program, step_cycles: Sequence[int], processor: Processor, source: str = "cycle model") -> WholeTime:
-    """``step_cycles``: of each machine step."""
+    """``step_cycles``: of each machine step. Cores that share an image begin a phase together, and end it with the slowest."""
     speed, clock = processor.speed(), program.config.clock_mhz
     found: list[Span] = []
     start: float | None = 0.0
@@ -196,10 +196,10 @@ def _spans(program: Program, cycles: Iterator[int], processor: Processor, speed:
 
     yield from copied(tensor.name for tensor in program.inputs)
     number = 0
-    for step in program.run_order:
-        if isinstance(step, MachineStep):
+    for step in program.phases:
+        if isinstance(step, tuple):
             number += 1
-            yield Span(MACHINE, f"machine {number}", None, cycles=next(cycles))
+            yield Span(MACHINE, f"machine {number}", None, cycles=max(next(cycles) for _ in step))
             continue
         graph = parsed(step.graph, graphs[step.graph]).graph
         yield from copied(value.name for value in graph.input if value.name not in host)

@@ -1,0 +1,59 @@
+"""Programs of which several cores share each image: phase by phase, all cores wait for each other between two groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.planning.objective import CYCLES
+from compiler.planning.plan import Plan
+from compiler.planning.running_order import ordered_groups
+from compiler.programs.frugal import Frugal, placed
+from compiler.search.crew import crew_allowed
+from compiler.search.effort import Effort
+from compiler.search.partition import partition_by
+from compiler.search.progress import Progress, unheard
+from compiler.search.sharding import Sharding
+from compiler.search.strategies import STRATEGIES, within_reach
+from compiler.xgraph.graph import XGraph
+from compiler.xgraph.ops import Cpu, Op
+from isa.config import MachineConfig
+from isa.cores import with_cores
+from isa.errors import TilewrightError
+
+
+def check_shared(config: MachineConfig, cores: int, objective: str, others: Sequence[str]) -> None:
+    """Refuses more cores than the chip holds, and what cannot be asked for together with them; ``others``: names of that."""
+    with_cores(config, cores)
+    if objective != CYCLES.name:
+        raise TilewrightError(f"cores {cores}: objective {objective!r}; cores share an image for objective {CYCLES.name} alone")
+    if others:
+        raise TilewrightError(f"cores {cores}: not together with {', '.join(others)}; leave either out")
+
+
+def shared_steps(
+    config: MachineConfig, graph: XGraph, cores: int, strategy: str, effort: Effort, progress: Progress | None = None
+) -> Frugal:  # fmt: skip
+    """What a strategy makes of a graph for so many cores, in the order of the graph.
+
+    No whole programs are timed, for no group overlaps another. Maps that groups of two phases use at different times share
+    bytes; what a group writes never lies over what it reads, for its shards run at the same time.
+    """
+    with crew_allowed() as crew:
+        evaluator = Sharding(config, graph, effort=effort, crew=crew, cores=cores)
+        evaluator.told = progress or unheard
+        found = partition_by(STRATEGIES[within_reach(strategy, evaluator)], graph, evaluator, CYCLES)
+        on_cpu = [(op,) for op in graph.ops if isinstance(op, Cpu)]
+        steps = [_step(evaluator, group) for group in ordered_groups(graph, [*found.groups, *on_cpu])]
+    if not any(isinstance(step, Plan) and step.cores for step in steps):
+        raise TilewrightError(f"cores {cores}: no group of {graph.name} is faster on several; leave it out")
+    return replace(placed(graph, steps), left_out=found.left_out)
+
+
+def _step(evaluator: Sharding, group: Sequence[Op]) -> Plan | Cpu:
+    first = group[0]
+    if isinstance(first, Cpu):
+        return first
+    plan = evaluator.plan(evaluator.sets.mask(list(group)), CYCLES)
+    assert plan is not None, "it has a cost"
+    return plan
