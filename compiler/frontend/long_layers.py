@@ -51,17 +51,14 @@ def with_long_layers(model: Model, lanes: int, kept: Mapping[str, str]) -> tuple
     ctx, writer = Context(model), Writer(model, lanes)
     for node in model.nodes:
         layer = _layer(ctx, node, kept)
-        written = False
-        if layer is not None:
-            try:
+        try:
+            if layer is not None:
                 _write(ctx, writer, layer)
-                written = True
-            except Unsupported as refused:
-                reasons[layer.node.name] = refused.reason
-        if not written:
-            writer.nodes.append(node)
-            why = moved(ctx, writer, node)
-            reasons |= {node.name: why} if why else {}
+                continue
+            moved(ctx, writer, node)
+        except Unsupported as refused:
+            reasons[layer.node.name if layer is not None else node.name] = refused.reason
+        writer.nodes.append(node)
     nodes = _read(writer.nodes, model.outputs)
     constants = {**model.constants, **writer.constants}
     opsets = {**model.opsets, DOMAIN: 1}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from compiler.frontend.constraints.base import refusal
-from compiler.frontend.constraints.long_layers import long_moves
+from compiler.frontend.constraints import long_layers as constraints
+from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
 from compiler.frontend.long_writer import SIXTEEN_BITS, Ends, Writer, ends_of, form_axis, form_of, whole_numbers
 from compiler.frontend.model import Model, Node, TensorType
@@ -52,10 +52,10 @@ def with_stored_moves(model: Model, kept: Mapping[str, str]) -> Model:
     return replace(model, types={**model.types, **types}).with_nodes(nodes, model.constants)
 
 
-def moved(ctx: Context, writer: Writer, node: Node) -> str | None:
-    """Maps of bytes of what the node makes of tensors that have some, where it moves whole words of channels; else why not."""
+def moved(ctx: Context, writer: Writer, node: Node) -> None:
+    """Maps of bytes of what the node makes of tensors that have some, where it moves whole words of channels."""
     if node.op_type not in _MOVES or node.domain or ctx.model.elem(node.inputs[0]) not in SIXTEEN_BITS:
-        return None
+        return
     source = node.inputs[0]
     if source in writer.flat and node.op_type in _SAME and writer.shape(source) == writer.shape(node.output):
         writer.flat[node.output] = writer.flat[source]
@@ -70,8 +70,8 @@ def moved(ctx: Context, writer: Writer, node: Node) -> str | None:
             _joined(writer, node, order)
         else:
             _cut(ctx, writer, node, order)
-    found = all(name in writer.flat or writer.orders(name) for name in node.outputs)
-    return refusal(long_moves) if writer.orders(source) and not found else None
+    if writer.orders(source):
+        require(constraints.long_moves, all(name in writer.flat or writer.orders(name) for name in node.outputs))
 
 
 def _same(writer: Writer, node: Node, order: tuple[int, ...]) -> None:

@@ -69,10 +69,10 @@ def long_bias(bias: Array) -> bool:
 
 
 @constrains("Concat", "Slice", "Split", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
-def long_moves() -> bool:
+def long_moves(found: bool) -> bool:
     """Of 16-bit activations: channels are joined and cut by whole words, and a map is viewed as itself or flattened for a dense
     layer."""
-    return False
+    return found
 
 
 @constrains("QuantizeLinear", "DequantizeLinear")
