@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +28,7 @@ MOST_WEIGHT = 127
 @dataclass(frozen=True, eq=False)
 class Sums:
     """``weights``: output x input of its group x kernel, zero-points taken off. ``scale``: of each output, in steps of the
-    result. ``inputs``: those of each output whose products the model asks for."""
+    result. ``window``: with the strides of the model, which onnxruntime goes by even where there is one step. ``inputs``: those of each output whose products the model asks for."""
 
     weights: NDArray[np.int16]
     scale: NDArray[np.float32]
@@ -60,8 +60,14 @@ def _convolution(ctx: Context, node: Node, x: Ends, y: Ends, shapes: tuple[Shape
     values = given.values.reshape(*given.values.shape[:2], *((1,) * (2 - len(kernel))), *kernel)
     window = window_of(node, size, kernel, out)
     require(windows.convolution_fits, window)
+    window = _as_written(node, window)
     unit = x.scale * given.along(0)
     return _products(ctx, node, values, unit, y, window, node.integer("group", 1))
+
+
+def _as_written(node: Node, window: Window) -> Window:
+    first, second = (1, 1, *node.integers("strides", (1, 1)))[-2:]
+    return replace(window, stride=(first, second))
 
 
 def _dense(ctx: Context, node: Node, x: Ends, y: Ends, shape: Shape4) -> Sums:
@@ -110,6 +116,7 @@ def _average(ctx: Context, node: Node, x: Ends, y: Ends, shapes: tuple[Shape4, S
         require(windows.reduces_space, _reduced(ctx, node))
         window = Window((size[0], size[1]))
     require(windows.window_fits, window)
+    window = _as_written(node, window)
     weights = np.ones((channels, 1, *window.kernel), np.int16)
     scale = np.full(channels, x.scale / (y.scale * np.float32(math.prod(window.kernel))), np.float32)
     return Sums(weights, scale, np.zeros(channels, np.int64), window, channels, 0)

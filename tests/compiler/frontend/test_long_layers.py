@@ -62,7 +62,7 @@ def test_clamps(clamp: str, zero: int) -> None:
     ("shape", "attributes"),
     [
         ((1, 5, 9, 11), {"strides": [2, 1], "pads": [2, 1, 0, 1]}), ((2, 4, 7, 7), {"pads": [1, 0, 1, 0]}),
-        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
+        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 5, 20), {"strides": [3, 2], "pads": [1, 0, 1, 0]}), ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
     ],
 )  # fmt: skip
 def test_windows_batches_and_one_dimension(shape: Sequence[int], attributes: dict[str, Any]) -> None:
