@@ -28,7 +28,8 @@ MOST_WEIGHT = 127
 @dataclass(frozen=True, eq=False)
 class Sums:
     """``weights``: output x input of its group x kernel, zero-points taken off. ``scale``: of each output, in steps of the
-    result. ``window``: with the strides of the model, which onnxruntime goes by even where there is one step. ``inputs``: those of each output whose products the model asks for."""
+    result. ``window``: with the strides of the model, which onnxruntime goes by even where there is one step. ``inputs``: those
+    of each output whose products the model asks for."""
 
     weights: NDArray[np.int16]
     scale: NDArray[np.float32]

@@ -62,7 +62,8 @@ def test_clamps(clamp: str, zero: int) -> None:
     ("shape", "attributes"),
     [
         ((1, 5, 9, 11), {"strides": [2, 1], "pads": [2, 1, 0, 1]}), ((2, 4, 7, 7), {"pads": [1, 0, 1, 0]}),
-        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 5, 20), {"strides": [3, 2], "pads": [1, 0, 1, 0]}), ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
+        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 5, 20), {"strides": [3, 2], "pads": [1, 0, 1, 0]}),
+        ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
     ],
 )  # fmt: skip
 def test_windows_batches_and_one_dimension(shape: Sequence[int], attributes: dict[str, Any]) -> None:
@@ -154,5 +155,7 @@ def test_a_layer_that_is_kept_is_not_asked() -> None:
 
 
 @pytest.mark.slow
-def test_on_verilog() -> None:
-    checked(convolutions((SKEWED, TWO_BYTES, BYTE), clamp="Relu", pads=[1, 1, 1, 1]), 2, engine="rtl")
+@pytest.mark.parametrize(("channels", "outputs", "group"), [(5, (7, 9), 1), (8, (8, 8), 8), (16, (32, 16), 4)])
+def test_on_verilog(channels: int, outputs: Sequence[int], group: int) -> None:
+    ends, shape = (SKEWED, TWO_BYTES, BYTE), (1, channels, 9, 11)
+    checked(convolutions(ends, shape, outputs, clamp="Relu", pads=[1, 1, 1, 1], group=group), 2, engine="rtl")
