@@ -117,6 +117,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.explore
 	$(BIN)/python -m bench.explore_scaling
 	$(BIN)/python -m bench.four_bits
+	$(BIN)/python -m bench.long_layers
 	$(BIN)/python -m bench.row_definitions
 	$(BIN)/python -m bench.transformers
 	$(BIN)/python -m bench.trained $(TRAINED)

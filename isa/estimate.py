@@ -23,6 +23,9 @@ BLOCK_BITS = 36 * 1024
 SHIFT_LANE = 0.69
 """The part of the LUTs of a finishing lane with its activation that a lane has which only shifts."""
 
+LONG_SUM = {"xcup": {"LUT": 90, "FF": 104}, "xc7": {"LUT": 90, "FF": 104}, "ecp5": {"LUT": 164, "FF": 103}}
+"""What ``act16`` adds for each sum of the array: measured with and without (docs/results/hardware.md), on xc7 as on xcup."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -100,9 +103,13 @@ def estimate(config: MachineConfig, family: str) -> list[Estimate]:
     have = parts(config)
     chip = chip_of(config.chip)
     ultra = sum(each.number for each in blocks(config) if each.kind == "URAM")
+    sums = config.oc_p * config.px_p if config.act16 else 0
+    more = {kind: sums * each for kind, each in LONG_SUM.get(family, {}).items()}
     fitted_kinds = coefficients().get(family, {}).get("kinds", {})
     found = [
-        Estimate(kind, sum(weight * have[part] for part, weight in fitted["weights"].items()), fitted["error"])
+        Estimate(
+            kind, sum(weight * have[part] for part, weight in fitted["weights"].items()) + more.get(kind, 0), fitted["error"]
+        )
         for kind, fitted in fitted_kinds.items()
     ]
     return [*found, Estimate("URAM", ultra, 0.0)] if found and ultra and chip and chip.family == family else found

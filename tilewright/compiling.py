@@ -72,7 +72,7 @@ def compile_model(
     the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
     layers stay in float for; ``weights``: their bits, 8, 4 or auto (``compiler.quantise.bits``); ``follow``: how much of what
     cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
-    ``activations``: bits of what dense layers read and make, 8 or 16; ``only``: of these (names or patterns).
+    ``activations``: bits of what layers and averages read and make, 8 or 16; ``only``: of these (names or patterns).
     ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
     ``nodes``: the most that the model may have, those of its functions counted.
     ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.

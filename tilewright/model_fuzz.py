@@ -25,6 +25,7 @@ from compiler.frontend.idle import NothingOnMachine
 from compiler.quantise.choices import INEXACT
 from compiler.quantise.statistics import CalibrationWarning
 from compiler.xgraph.ops import Op
+from compiler.zoo.long_tensors import with_long_tensors
 from compiler.zoo.quantised import ACTIVATIONS, FORMS, WEIGHTS, quantised
 from compiler.zoo.random_models import OLD, Recipe, build, random_recipe
 from compiler.zoo.trained_like import FORMS as FORMS_LIKE
@@ -52,6 +53,9 @@ ENGINES = ("functional", "rtl")
 SCHEMES = ("power_of_two", "free")
 MORE = ("everything", "powers")
 """All operators are quantised; all scales are powers of two (``compiler.zoo.quantised``)."""
+LONG = "long"
+"""Some activations have 16 bits: of a float model those of its layers, else any (``compiler.zoo.long_tensors``)."""
+LONG_SHARE = 0.6
 KINDS = ("refused:", "crashed:", "undocumented reason for the CPU:")
 STRATEGIES = ("naive", "greedy", "dnnvm", "fuse-and-shrink", "optimus-online", "best", "efficient-s", "optimus")
 ATTEMPTS = 60
@@ -64,7 +68,7 @@ class Case:
     recipe: Recipe
     form: tuple[str, ...]
     """A scheme for a float model, and perhaps the bits of its weights; or how onnxruntime's tool quantises it: activations,
-    weights, form, and some of ``MORE``."""
+    weights, form, and some of ``MORE``. Both may end with ``LONG``."""
     config: MachineConfig
     strategy: str
     traits: tuple[str, ...] = ()
@@ -76,16 +80,17 @@ class Case:
             return model
         activations, weights, form, *more = self.form
         everything, powers = (name in more for name in MORE)
-        return quantised(model.SerializeToString(), activations, weights, form, everything=everything, powers=powers)
+        made = quantised(model.SerializeToString(), activations, weights, form, everything=everything, powers=powers)
+        return with_long_tensors(made, self.seed) if LONG in more else made
 
     def compiled(self) -> Compiled:
-        scheme, *bits = self.form if self.form[0] in SCHEMES else SCHEMES[:1]
+        scheme, *more = self.form if self.form[0] in SCHEMES else SCHEMES[:1]
         with warnings.catch_warnings():
             for category in (CalibrationWarning, NothingOnMachine, ManyParameters):
                 warnings.simplefilter("ignore", category)
             return compile_model(
-                self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme, weights="".join(bits) or "8",
-                follow=INEXACT,
+                self.model(), self.config, strategy=self.strategy, cache=False, scheme=scheme,
+                weights="4" if "4" in more else "8", activations="16" if LONG in more else "8", follow=INEXACT,
             )  # fmt: skip
 
     def __str__(self) -> str:
@@ -125,10 +130,13 @@ def random_case(seed: int, config: MachineConfig | None = None) -> Case:
     if recipe.opset > OLD and rng.random() < 0.6:
         form = (rng.choice([*ACTIVATIONS]), rng.choice([*WEIGHTS]), rng.choice([*FORMS]))
         form += tuple(name for name in MORE if rng.random() < 0.5)
+    machine = config or any_config(seed)
+    if machine.act16 and "QOperator" not in form and random.Random(f"long {seed}").random() < LONG_SHARE:
+        form += (LONG,)
     strategy = rng.choice(STRATEGIES)
     known = [*WEIGHTS_LIKE, *(FORMS_LIKE if form[0] in SCHEMES else ())]
     traits = tuple(rng.sample(known, rng.choice((0, 0, 1, 2))))
-    return Case(seed, recipe, form, config or any_config(seed), strategy, traits)
+    return Case(seed, recipe, form, machine, strategy, traits)
 
 
 def run_model_fuzz(
@@ -320,8 +328,9 @@ def save_case(case: Case, path: Path, detail: str) -> None:
     """How to see it again, configuration, and the model if it can be made at all."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.toml").write_text(case.config.to_toml())
-    options = zip(("--scheme", "--weights"), case.form, strict=False) if case.form[0] in SCHEMES else ()
-    scheme = "".join(f" {option} {value}" for option, value in options)
+    known = {"4": "--weights 4", LONG: "--activations 16"}
+    options = [f"--scheme {case.form[0]}", *(known[name] for name in case.form[1:])] if case.form[0] in SCHEMES else []
+    scheme = "".join(f" {option}" for option in options)
     again = f"tilewright check model.onnx --config config.toml --strategy {case.strategy}{scheme}"
     (path / "case.txt").write_text(f"{detail}\n\nseed {case.seed}: {case}\n{again}\n")
     with suppress(ArithmeticError, ValueError):  # That it cannot be made is then what is wrong.

@@ -98,7 +98,7 @@ OPTIONS: tuple[Decorator, ...] = (
     ),
     click.option(
         "--activations", type=click.Choice(["8", "16"]), default="8", show_default=True,
-        help="Bits of what a float model's dense layers read and make; 16 run on machines with act16.",
+        help="Bits of what a float model's layers and averages read and make; 16 run on machines with act16.",
     ),
     click.option(
         "--only", multiple=True, metavar="NAME", help="With --activations 16: a layer, or pattern as 'head/*', that has them."

@@ -36,7 +36,8 @@ for each output channel."""
 
 BYTE, SIGN = 256, 128
 CHANNELS = "channels"
-"""An attribute of convolutions, for who counts products: inputs and outputs that are no padding."""
+"""An attribute of convolutions, for who counts products: inputs of each output, and outputs, that the model asks for."""
+GROUP = "group"
 _GEOMETRY = ("strides", "pads", "dilations")
 _MOST = 1 << 17
 """Beyond it every result is clamped, whatever its zero-point."""
@@ -76,7 +77,7 @@ def _convolution(name: str, opset: int) -> onnx.FunctionProto:
     real = graph("Mul", graph("Cast", graph("Add", total, "bias"), to=TensorProto.FLOAT), "scale")
     least, most = (graph("Cast", graph.constant(value), to=TensorProto.FLOAT) for value in (-_MOST, _MOST))
     y = graph.bounded(graph.whole(graph("Clip", graph("Round", real), least, most)))
-    attributes = (*_GEOMETRY, CHANNELS)
+    attributes = (*_GEOMETRY, GROUP, CHANNELS)
     if not y16:
         return graph.function(name, INPUTS[name], graph.cast(y), (*attributes, "to"))
     return graph.function(name, INPUTS[name], _bytes(graph, graph("Add", y, BYTE * SIGN), "y_apart", "y_together"), attributes)
@@ -86,6 +87,7 @@ def _sums(graph: IntegerGraph, x: str, zero_point: str) -> str:
     """Sums of products of what is at least 0 and at most 255."""
     byte, of_weights = (graph("Cast", value, to=TensorProto.UINT8) for value in (x, graph.constant(SIGN)))
     node = helper.make_node("ConvInteger", [byte, "w", zero_point, of_weights], [])
+    node.attribute.append(onnx.AttributeProto(name=GROUP, ref_attr_name=GROUP, type=onnx.AttributeProto.INT))
     return graph.whole(graph.referring(node, *_GEOMETRY))
 
 

@@ -90,6 +90,11 @@ class ArrayLayer(ABC):
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
         return self.rows.begin(output_begin)
 
+    @property
+    def of_group(self) -> tuple[int, int]:
+        """Inputs and outputs of a group: numbers, whatever their bits."""
+        return self.source.channels // self.x_vectors // self.groups, self.target.channels // self.y_vectors // self.groups
+
     @cached_property
     def taps(self) -> int:
         return self.window.kernel[0] * self.window.kernel[1]
@@ -104,12 +109,11 @@ class ArrayLayer(ABC):
     def spans(self) -> tuple[Span, ...]:
         """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
         vectors = -(-self.source.channels // self.config.ic_p) // self.x_vectors
-        chunks = len(self.slots)
+        chunks, lanes = len(self.slots), int((self.slots[0] >= 0).sum())
         if self.groups == 1:
             return (Span(0, chunks, 0, vectors),)
-        inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
-        lanes = int((self.slots[0] >= 0).sum())
-        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and self.target.channels == lanes * chunks:
+        inputs, outputs = self.of_group
+        if inputs % self.config.ic_p == 0 and outputs % lanes == 0 and outputs * self.groups == lanes * chunks:
             span = Span(0, chunks, 0, inputs // self.config.ic_p, outputs // lanes)
             unit = self._unit(span)
             if self.taps * span.vectors * unit <= self.config.weight_depth // 2 and unit <= self.config.param_depth // 2:
@@ -195,7 +199,7 @@ class ArrayLayer(ABC):
     def _instruction(
         self, part: Part, block: Block, at: ParameterWords, source: Placed, target: Placed, rows: Rows, entry: int
     ) -> Pending:
-        config = self.config
+        config, span = self.config, part.span
         columns = Rows(0, target.width)
         plane = part.first_chunk * config.words_per_chunk // config.chunks_per_word * self.y_vectors
         post, table = post_values(self.finish, at)
@@ -204,7 +208,7 @@ class ArrayLayer(ABC):
             **output_values(target, rows, columns, plane),
             **post,
             "vectors": part.vectors * self.x_vectors, "chunks": part.chunks,
-            "g_chunks": part.span.g_chunks, "g_step": part.span.vectors * source.plane if part.span.g_chunks else 0,
+            "g_chunks": span.g_chunks, "g_step": span.vectors * self.x_vectors * source.plane if span.g_chunks else 0,
             "acc_in": int(part.acc_in), "acc_out": int(part.acc_out),
             "w_addr": at[Buffer.WEIGHT], "w_zp": self.weight_zp, "p_addr": at.get(Buffer.PARAM, 0),
             "a_addr": entry if part.acc_in or part.acc_out else 0,
@@ -212,8 +216,8 @@ class ArrayLayer(ABC):
         first_vector = (part.base_vector + part.skip) * self.x_vectors
         values["i_addr"] += first_vector * source.plane
         need = self.rows.needed(rows)
-        groups = -(-part.chunks // part.span.g_chunks) if part.span.g_chunks else 1
-        vectors = ((groups - 1) * part.span.vectors + part.vectors) * self.x_vectors
+        groups = -(-part.chunks // span.g_chunks) if span.g_chunks else 1
+        vectors = ((groups - 1) * span.vectors + part.vectors) * self.x_vectors
         reads = [
             *source.access(need, first_vector, vectors),
             Access(Space.WEIGHT, at[Buffer.WEIGHT], block.sizes[Buffer.WEIGHT]),

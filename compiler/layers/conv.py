@@ -61,8 +61,8 @@ class ConvLayer(ArrayLayer):
         if self.groups == 1 or part.span.g_chunks:
             begin = part.skip * ic_p
             return self.weights[:, :, :, begin : begin + part.vectors * ic_p]
-        inputs, outputs = self.source.channels // self.groups, self.target.channels // self.groups
-        covered = np.full((self.target.channels, *self.window.kernel, part.vectors * ic_p), self.weight_zp, np.int8)
+        inputs, outputs = self.of_group
+        covered = np.full((outputs * self.groups, *self.window.kernel, part.vectors * ic_p), self.weight_zp, np.int8)
         origin = (part.base_vector + part.skip) * ic_p
         slots = self.slots[part.first_chunk : part.first_chunk + part.chunks]
         for channel in slots[slots >= 0]:

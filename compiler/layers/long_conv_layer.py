@@ -31,7 +31,7 @@ class LongConvLayer(ConvLayer):
         self.x_vectors, self.y_vectors = op.x_vectors, op.y_vectors
         super().__init__(
             config, op, source, target, window=op.window, weights=op.weights, requantisation=op.requantisation,
-            finish=op.finish, groups=1, pad_value=op.pad_value, weight_zp=0,
+            finish=op.finish, groups=op.groups, pad_value=op.pad_value, weight_zp=0,
         )  # fmt: skip
         self.long = op
 

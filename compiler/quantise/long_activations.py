@@ -17,8 +17,10 @@ from compiler.frontend.types import with_types
 from compiler.quantise.statistics import CalibrationError
 
 FINER = 256
-_KINDS = {"QLinearConv": (6, 8), "QGemm": (7, 6)}
-"""Layers, and where their output's scale and their bias stand among the inputs."""
+_BIASES = {"QLinearConv": 8, "QGemm": 6}
+_AVERAGES = {"QLinearAveragePool": "AveragePool", "QLinearGlobalAveragePool": "GlobalAveragePool"}
+_SCALES = {"QLinearConv": 6, "QGemm": 7, **dict.fromkeys(_AVERAGES, 3)}
+"""Layers, and where their output's scale stands among the inputs."""
 
 
 @dataclass
@@ -37,25 +39,33 @@ class _Written:
         self.nodes.append(Node(name, kind, (source, *self.wide.get(of, given)), (output,), more, domain))
 
     def layer(self, node: Node) -> None:
-        (x, x_scale, x_zero, w, w_scale, w_zero), y = node.inputs[:6], node.output
-        at, bias_at = _KINDS[node.op_type]
-        name = node.name
-        read = f"{name}/real_read"
-        self.conversion(read, "DequantizeLinear", x, (x_scale, x_zero), read, x)
+        at, x, y, name = _SCALES[node.op_type], node.inputs[0], node.output, node.name
+        read, sums = f"{name}/real_read", f"{name}/real_sums"
+        self.conversion(read, "DequantizeLinear", x, node.inputs[1:3], read, x)
+        if node.op_type in _AVERAGES:
+            attributes = {key: value for key, value in node.attributes.items() if key != "channels_last"}
+            self.nodes.append(Node(name, _AVERAGES[node.op_type], (read,), (sums,), attributes))
+        else:
+            kind = "Conv" if node.op_type == "QLinearConv" else "Gemm"
+            self.nodes.append(Node(name, kind, self._operands(node, read), (sums,), node.attributes))
+        self.conversion(f"{sums}/quantised", "QuantizeLinear", sums, node.inputs[at : at + 2], y, y)
+
+    def _operands(self, node: Node, read: str) -> tuple[str, ...]:
+        """What it reads, weights and bias, as real numbers."""
+        name, bias = node.name, node.input(_BIASES[node.op_type])
+        x_scale, w, w_scale, w_zero = node.inputs[1], *node.inputs[3:6]
         rows = node.op_type == "QLinearConv" or bool(node.integer("transB", 0))
         axis = {"axis": 0 if rows else 1} if self.constants[w_scale].size > 1 else {}
         weights = f"{name}/real_weights"
         self.conversion(weights, "DequantizeLinear", w, (w_scale, w_zero), weights, w, **axis)
         inputs = [read, weights]
-        if node.input(bias_at):
+        if bias:
             unit = f"{name}/unit"
             self.constants[unit] = np.asarray(self.constants[x_scale] * self.constants[w_scale], np.float32)
             one = {"axis": 0} if self.constants[unit].size > 1 else {}
             inputs.append(f"{name}/real_biases")
-            self.nodes.append(Node(inputs[-1], "DequantizeLinear", (node.input(bias_at), unit), (inputs[-1],), one))
-        kind, sums = "Conv" if node.op_type == "QLinearConv" else "Gemm", f"{name}/real_sums"
-        self.nodes.append(Node(name, kind, tuple(inputs), (sums,), node.attributes))
-        self.conversion(f"{sums}/quantised", "QuantizeLinear", sums, node.inputs[at : at + 2], y, y)
+            self.nodes.append(Node(inputs[-1], "DequantizeLinear", (bias, unit), (inputs[-1],), one))
+        return tuple(inputs)
 
 
 def with_long_activations(model: Model, only: Sequence[str]) -> Model:
@@ -65,7 +75,7 @@ def with_long_activations(model: Model, only: Sequence[str]) -> Model:
     wide: dict[str, tuple[str, str]] = {}
     producers, consumers = model.producers(), model.consumers()
     for node in layers.values():
-        at, _ = _KINDS[node.op_type]
+        at = _SCALES[node.op_type]
         for name, scale, zero in (node.inputs[:3], (node.output, *node.inputs[at : at + 2])):
             maker = producers.get(name)
             made = maker is not None and (maker.name in layers or maker.op_type == "QuantizeLinear")
@@ -93,8 +103,8 @@ def with_long_activations(model: Model, only: Sequence[str]) -> Model:
 
 
 def _chosen(model: Model, only: Sequence[str]) -> dict[str, Node]:
-    """The layers that have 16 bits on the machine, by name."""
-    known = {n.name: n for n in model.nodes if n.op_type in _KINDS and n.integer("group", 1) == 1}
+    """The layers that may have 16 bits on the machine, by name."""
+    known = {n.name: n for n in model.nodes if n.op_type in _SCALES and _suits(n)}
     if not only:
         return known
     found: dict[str, Node] = {}
@@ -102,6 +112,14 @@ def _chosen(model: Model, only: Sequence[str]) -> dict[str, Node]:
         hit = {name: node for name, node in known.items() if name == pattern or fnmatchcase(name, pattern)}
         if not hit:
             some = ", ".join([*known][:5]) or "none"
-            raise CalibrationError(f"activations of 16 bits: no layer is called {pattern!r}; dense layers are {some}")
+            raise CalibrationError(f"activations of 16 bits: no layer is called {pattern!r}; known are {some}")
         found |= hit
     return found
+
+
+def _suits(node: Node) -> bool:
+    """Not an average that leaves out its padding."""
+    if node.op_type not in _AVERAGES:
+        return True
+    padded = any(node.integers("pads", ())) or node.integer("ceil_mode", 0) or node.text("auto_pad", "NOTSET") != "NOTSET"
+    return not node.integer("channels_last", 0) and (not padded or node.integer("count_include_pad", 0) == 1)

@@ -116,7 +116,7 @@ def _geometry(op: Op) -> object:
         case Product():
             return "Product", op.turned, op.finish.table is not None, powers_of_two(np.array([op.mantissa]))
         case LongConv():
-            return "LongConv", op.window, op.weights.shape, op.int4, op.x16, op.y16
+            return "LongConv", op.window, op.weights.shape, op.groups, op.int4, op.x16, op.y16
         case Softmax() | Normalisation():
             return type(op).__name__
     # What planning looks at in kinds that are not known here, nobody says.

@@ -17,11 +17,11 @@ BYTE, SIGN = 256, 128
 
 @dataclass(frozen=True, eq=False)
 class LongConv(Weighted):
-    """A dense convolution; ``x16`` and ``y16`` say which of inputs and outputs have 16 bits.
+    """A convolution; ``x16`` and ``y16`` say which of inputs and outputs have 16 bits.
 
     Such a map has two channels for one: of every ``lanes`` first the low bytes, less 128, then the high ones. ``weights`` have
-    whole ``lanes`` of inputs and outputs there. The bias makes up for the 128; padding pixels hold ``pad_value``, and
-    ``pad_low`` in their low bytes. ``finish`` is one of 16 bits with ``y16``.
+    whole ``lanes`` of inputs and outputs there, for each group. The bias makes up for the 128; padding pixels hold
+    ``pad_value``, and ``pad_low`` in their low bytes. ``finish`` is one of 16 bits with ``y16``.
     """
 
     window: Window
@@ -60,11 +60,12 @@ def split(y: np.ndarray[tuple[int, ...], np.dtype[np.int64]], lanes: int) -> Int
 
 def check_long_conv(checks: Checks, op: LongConv) -> None:
     checks.equal("16 bits of inputs or outputs", op.x16 or op.y16, True)
-    checks.equal("groups and weight_zp", (op.groups, op.weight_zp), (1, 0))
+    checks.equal("weight_zp", op.weight_zp, 0)
     outputs, *_, inputs = op.weights.shape
-    for what, channels, long in (("inputs", inputs, op.x16), ("outputs", outputs, op.y16)):
-        checks.equal(f"{what} beyond whole lanes", channels % op.lanes if long else 0, 0)
-    checks.equal("channels of the input", checks.sources[0].channels, inputs * op.x_vectors)
+    checks.equal("outputs beyond whole groups", outputs % op.groups, 0)
+    for what, channels, long in (("inputs", inputs, op.x16), ("outputs", outputs // op.groups, op.y16)):
+        checks.equal(f"{what} of a group beyond whole lanes", channels % op.lanes if long else 0, 0)
+    checks.equal("channels of the input", checks.sources[0].channels, inputs * op.groups * op.x_vectors)
     checks.equal("channels of the output", checks.target.channels, outputs * op.y_vectors)
     checks.array("weights", op.weights, np.int8, (outputs, *op.window.kernel, inputs))
     checks.requantisation(op.requantisation, outputs)

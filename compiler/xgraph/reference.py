@@ -68,7 +68,7 @@ def _long_conv(op: LongConv, inputs: list[Int8], shape: Shape) -> Int8:
         taps = (apart[..., 0, :] + BYTE * apart[..., 1, :]).reshape(*taps.shape[:-1], -1)
     q, finish = op.requantisation, op.finish
     scale = np.ldexp(q.mantissa.astype(np.float64), -q.shift.astype(np.int64)).astype(np.float32)
-    total = (_convolve(taps, op.weights.astype(np.int64), 1) + q.bias).astype(np.float32)
+    total = (_convolve(taps, op.weights.astype(np.int64), op.groups) + q.bias).astype(np.float32)
     r = np.clip(np.rint(total * scale), -(1 << 16), (1 << 16) - 1).astype(np.int64)
     if not op.y16:
         return _finish(r, finish)

@@ -67,6 +67,21 @@ def test_lanes_that_only_shift_are_smaller_and_have_no_wide_product() -> None:
     assert of[0]["DSP"] < of[1]["DSP"]
 
 
+@pytest.mark.parametrize(
+    ("name", "family", "measured"),
+    [
+        ("base", "xcup", {"LUT": 2877, "DSP": 0}), ("nano", "xcup", {"LUT": 373, "FF": 415, "DSP": 0}),
+        ("nano", "ecp5", {"LUT": 657, "FF": 411, "DSP": 0}),
+    ],
+)  # fmt: skip
+def test_sixteen_bits_take_what_was_measured_within_a_tenth(name: str, family: str, measured: dict[str, float]) -> None:
+    machines = preset(name), dataclasses.replace(preset(name), act16=True)
+    before, after = ({one.kind: one.number for one in estimate(machine, family)} for machine in machines)
+    assert after["BRAM"] > before["BRAM"], "accumulators are wider"
+    for kind, number in measured.items():
+        assert math.isclose(after[kind] - before[kind], number, rel_tol=0.1)
+
+
 def test_the_sum_is_of_all_parts() -> None:
     found = {one.kind: one.number for one in estimate(preset("base"), "xcup")}
     assert found.pop("URAM") == 32, "UltraRAMs are counted: those of the weight buffer"

@@ -28,7 +28,7 @@ from tilewright.cli import main
 from tilewright.comparison import Comparison
 from tilewright.inputs import random_inputs
 from tilewright.layers import compare_layers
-from tilewright.model_fuzz import Case, ModelFuzzReport, random_case, run_model_fuzz, shrunk, unexplained, wrong_with
+from tilewright.model_fuzz import LONG, Case, ModelFuzzReport, random_case, run_model_fuzz, shrunk, unexplained, wrong_with
 
 HERE = Path(__file__).parent
 MODELS, SLICES = 200, 20
@@ -60,6 +60,15 @@ UNDRAWN = {"SimplifiedLayerNormalization"}
 @pytest.mark.parametrize("first", [first if first < QUICK else pytest.param(first, marks=pytest.mark.slow) for first in FIRST])
 def test_random_models_on_random_machines(first: int, tmp_path: Path) -> None:
     assert run_model_fuzz(first, MODELS // SLICES, directory=tmp_path, keep_going=True).failures == []
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(20, MODELS, 20))])
+def test_random_models_of_16_bits(first: int) -> None:
+    """On a machine that takes them; of those that it draws, the models that have some."""
+    machine = replace(preset("nano"), name="nano16", act16=True)
+    cases = [case for case in (random_case(seed, machine) for seed in range(first, first + 20)) if LONG in case.form]
+    assert cases
+    assert [wrong_with(case, "functional") for case in cases] == [None] * len(cases)
 
 
 def wrong_once() -> dict[int, Case]:

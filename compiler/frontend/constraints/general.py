@@ -31,7 +31,7 @@ def quantised_per_tensor(scale: Array | None, zero_point: Array | None) -> bool:
 
 @constrains("QuantizeLinear", "DequantizeLinear", *QUANTISED)
 def eight_bits(elem: int) -> bool:
-    """The quantised type is int8 or uint8, or with act16 also int16 or uint16 on a side of Conv, Gemm and MatMul."""
+    """The quantised type is int8 or uint8, or with act16 also int16 or uint16 where sums of products are quantised."""
     return elem in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
 

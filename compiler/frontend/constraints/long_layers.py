@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from compiler.frontend.constraints.base import constrains
-from compiler.frontend.model import Array, Node
+from compiler.frontend.model import Array
 from isa.requantisation import LONG_SUM_BITS
 
-LONG = ("Conv", "Gemm", "MatMul")
+LONG = ("Conv", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool", "ReduceMean", "Add")
 MOST = (1 << 15) + (1 << 7)
 """What a number of two bytes, the low one less 128, is at most."""
+MOST_JOINED = 512
+MOST_RATIO = 127
 
 
 @constrains(*LONG)
@@ -19,22 +23,42 @@ def long_built(lanes: int, of_machine: int) -> bool:
     return lanes == of_machine
 
 
-@constrains(*LONG)
-def long_group(node: Node) -> bool:
-    """Of 16-bit activations: it is dense, with one group."""
-    return node.integer("group", 1) == 1
+@constrains("Conv", "AveragePool", "GlobalAveragePool", "ReduceMean")
+def long_group(groups: int, inputs: int) -> bool:
+    """Of 16-bit activations: groups fill whole words of channels, or all that share words have at most 512 inputs."""
+    return groups == 1 or inputs <= MOST_JOINED
 
 
 @constrains(*LONG)
-def long_matrix(shape: tuple[int, ...]) -> bool:
-    """Of 16-bit activations: the input of a dense layer has two dimensions, that of a convolution three or four."""
-    return len(shape) == 2
+def long_sides(rank: int) -> bool:
+    """Of 16-bit activations: the tensors have two to four dimensions."""
+    return 2 <= rank <= 4
+
+
+@constrains("AveragePool")
+def long_counted(left_out: bool) -> bool:
+    """Of 16-bit activations: an average counts its padding, or has none."""
+    return not left_out
+
+
+@constrains("Add")
+def long_ratio(first: np.float32, second: np.float32) -> bool:
+    """Of 16-bit activations: the scales of what is added are as two whole numbers of at most 127."""
+    ratio = Fraction(float(first) / float(second)).limit_denominator(MOST_RATIO)
+    exact = ratio > 0 and np.float32(float(first) / ratio.numerator * ratio.denominator) == second
+    return bool(exact and ratio.numerator <= MOST_RATIO)
+
+
+@constrains("Add")
+def long_pair(alike: bool, inputs: int) -> bool:
+    """Of 16-bit activations: what is added are two tensors of 16 bits and one shape, with at most 256 channels each."""
+    return alike and inputs <= MOST_JOINED
 
 
 @constrains(*LONG)
 def long_sums(weights: Array, bias: Array) -> bool:
     """Of 16-bit activations: no sum can leave 36 bits, that is, weights of an output amount to less than about 2^20."""
-    amount = np.abs(weights.astype(np.int64)).reshape(len(weights), -1).sum(axis=1)
+    amount = np.abs(weights).reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
     return bool((amount * MOST + np.abs(bias) < 1 << LONG_SUM_BITS - 1).all())
 
 
@@ -42,6 +66,13 @@ def long_sums(weights: Array, bias: Array) -> bool:
 def long_bias(bias: Array) -> bool:
     """Of 16-bit activations: the bias, with what zero-points add to it, fits 32 bits."""
     return bool((np.abs(bias) < 1 << 31).all())
+
+
+@constrains("Concat", "Slice", "Split", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+def long_moves(found: bool) -> bool:
+    """Of 16-bit activations: channels are joined and cut by whole words, and a map is viewed as itself or flattened for a dense
+    layer."""
+    return found
 
 
 @constrains("QuantizeLinear", "DequantizeLinear")

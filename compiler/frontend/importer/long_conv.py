@@ -32,7 +32,8 @@ def long_convolution(ctx: Context, node: Node) -> None:
     letters, out = letters_for(4), ctx.shape(node.output)
     assert letters is not None
     stored = (given["w"].astype(np.int16) - definitions.SIGN).astype(np.int8)
-    x, weights = _operands(ctx, ctx.mapped(node.inputs[0]), stored)
+    groups = node.integer(definitions.GROUP, 1)
+    x, weights = _operands(ctx, ctx.mapped(node.inputs[0]), stored, groups)
     _, h, w, _ = ctx.map_shape(x)
     sums = weights.astype(np.int64).sum(axis=(1, 2, 3))
     if x16:
@@ -48,14 +49,14 @@ def long_convolution(ctx: Context, node: Node) -> None:
     window = window_of(node, (h, w), weights.shape[1:3], out[2:])
     op = LongConv(
         node.name, (x.tensor,), (tensor,), window, weights,
-        requantisation(bias, given["scale"].reshape(-1)), _finish(given, params.unsigned), x16, y16, lanes, *pads,
+        requantisation(bias, given["scale"].reshape(-1)), _finish(given, params.unsigned), x16, y16, lanes, *pads, groups,
     )  # fmt: skip
     ctx.values[node.output] = ctx.add(op, plain(letters, out), params)
 
 
-def _operands(ctx: Context, x: Mapped, weights: Int8) -> tuple[Mapped, Int8]:
+def _operands(ctx: Context, x: Mapped, weights: Int8, groups: int) -> tuple[Mapped, Int8]:
     """The map, and weights in the order of its channels: a flattened map is reduced in its own order."""
-    whole = whole_map(ctx, x)
+    whole = whole_map(ctx, x) if groups == 1 else None
     if whole is None:
         letters = letters_for(len(x.shape))
         assert letters is not None

@@ -14,7 +14,7 @@ from compiler.frontend.importer.context import Context, rule
 from compiler.frontend.importer.requantise import quantised
 from compiler.frontend.importer.tables import applied, function_of
 from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Mean, OfRows, Pair, Params, Unary
-from compiler.frontend.model import Node
+from compiler.frontend.model import MICROSOFT, Node
 
 INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
 """Operators that round otherwise in onnxruntime's integer kernel than in float."""
@@ -27,6 +27,7 @@ PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
 @rule("DequantizeLinear")
+@rule("DequantizeLinear", domain=MICROSOFT)
 def dequantize(ctx: Context, node: Node) -> None:
     if node.inputs[0] in ctx.model.constants:
         return
@@ -36,6 +37,7 @@ def dequantize(ctx: Context, node: Node) -> None:
 
 
 @rule("QuantizeLinear")
+@rule("QuantizeLinear", domain=MICROSOFT)
 def quantize(ctx: Context, node: Node) -> None:
     value = ctx.value(node.inputs[0])
     require(general.made_on_machine, value)

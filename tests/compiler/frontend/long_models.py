@@ -23,10 +23,12 @@ class End:
 
     elem: int = INT16
     zero: int = 0
+    factor: float = 1.0
+    """Of its scale."""
 
     @property
     def scale(self) -> np.float32:
-        return np.float32(0.0001 if self.elem in (INT16, UINT16) else 0.025)
+        return np.float32(0.0001 if self.elem in (INT16, UINT16) else 0.025) * np.float32(self.factor)
 
 
 def convolutions(
@@ -100,3 +102,53 @@ def _model(nodes: Sequence[onnx.NodeProto], held: dict[str, Any], shape: Sequenc
         list(nodes), "long", [x], [y], [numpy_helper.from_array(np.asarray(v), k) for k, v in held.items() if k in read]
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+class Net:
+    """A network from ``x``, written node by node; tensors are known by their names, real ones by ``real/`` and the name."""
+
+    def __init__(self, shape: Sequence[int], end: End = End()) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._held: dict[str, Any] = {}
+        self._shape, self._ends = shape, [end, end]
+        self._read("x", end)
+
+    def _numbers(self, name: str, end: End) -> list[str]:
+        self._held |= {f"{name}/scale": end.scale, f"{name}/zero": _NUMPY[end.elem](end.zero)}
+        return [f"{name}/scale", f"{name}/zero"]
+
+    def _read(self, name: str, end: End) -> str:
+        self._nodes.append(_node("DequantizeLinear", [name, *self._numbers(name, end)], f"real/{name}"))
+        return f"real/{name}"
+
+    def constant(self, name: str, value: Any) -> str:
+        self._held[name] = np.asarray(value)
+        return name
+
+    def weights(self, name: str, *shape: int) -> str:
+        """Of 8 bits, dequantised."""
+        rng = np.random.default_rng(len(name))
+        self.constant(f"{name}/stored", rng.integers(-127, 128, shape).astype(np.int8))
+        self.constant(f"{name}/scale", np.float32(0.5 / 127 / np.sqrt(np.prod(shape[1:]))))
+        self._nodes.append(_node("DequantizeLinear", [f"{name}/stored", f"{name}/scale"], name))
+        return name
+
+    def real(self, operator: str, inputs: Sequence[str], name: str, outputs: int = 1, **attributes: Any) -> str:
+        """A node of real tensors; of several ``outputs`` others are called ``name1`` and so on."""
+        node = _node(operator, inputs, name, **attributes)
+        node.output.extend(f"{name}{number}" for number in range(1, outputs))
+        self._nodes.append(node)
+        return name
+
+    def quantised(self, real: str, name: str, end: End = End()) -> str:
+        self._nodes.append(_node("QuantizeLinear", [real, *self._numbers(name, end)], name))
+        self._ends[1] = end
+        return self._read(name, end)
+
+    def layer(self, operator: str, inputs: Sequence[str], name: str, end: End = End(), **attributes: Any) -> str:
+        """A node and what quantises its result."""
+        return self.quantised(self.real(operator, inputs, f"sum/{name}", **attributes), name, end)
+
+    def model(self) -> onnx.ModelProto:
+        """The result is the tensor called ``y``."""
+        return _model(self._nodes, self._held, self._shape, self._ends)

@@ -14,6 +14,7 @@ from compiler.frontend.constraints import general, long_layers
 from compiler.frontend.constraints.base import refusal
 from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
+from compiler.layers.lower import lower
 from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Cpu
 from compiler.xgraph.parser import parse_graph
@@ -61,12 +62,42 @@ def test_clamps(clamp: str, zero: int) -> None:
     ("shape", "attributes"),
     [
         ((1, 5, 9, 11), {"strides": [2, 1], "pads": [2, 1, 0, 1]}), ((2, 4, 7, 7), {"pads": [1, 0, 1, 0]}),
-        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
+        ((1, 3, 13), {"pads": [1, 1]}), ((1, 5, 5, 20), {"strides": [3, 2], "pads": [1, 0, 1, 0]}),
+        ((1, 5, 12, 12), {"dilations": [2, 2]}), ((1, 5, 9, 9), {"auto_pad": "SAME_UPPER"}),
     ],
 )  # fmt: skip
 def test_windows_batches_and_one_dimension(shape: Sequence[int], attributes: dict[str, Any]) -> None:
     checked(convolutions((SKEWED, TWO_BYTES, BYTE), shape, **attributes), 2)
     checked(convolutions((BYTE, SKEWED, TWO_BYTES), shape, **attributes), 2)
+
+
+@pytest.mark.parametrize("oc_p", [2, 4, 8])
+@pytest.mark.parametrize(
+    ("channels", "outputs", "groups", "on_chip"),
+    [
+        (6, (6, 6), 6, (2, 2)), (16, (16, 32), 4, (4, 4)), (12, (6, 12), 3, (1, 1)), (32, (64, 32), 2, (2, 2)),
+        (9, (18, 9), 9, (1, 1)),
+    ],
+    ids=["each channel, a word not full", "words", "parts of words", "several words", "two of each channel"],
+)  # fmt: skip
+def test_groups(channels: int, outputs: Sequence[int], groups: int, on_chip: Sequence[int], oc_p: int) -> None:
+    """Groups that share words are one on chip, with zeros; chunks are words, parts of words and several words."""
+    model = convolutions((TWO_BYTES, SKEWED, TWO_BYTES), (1, channels, 5, 6), outputs, pads=[1, 1, 1, 1], group=groups)
+    found = import_model(model, extras=Extras.of(LONG)).graph
+    assert [op.groups for op in found.ops if isinstance(op, LongConv)] == list(on_chip)
+    checked(model, 2, replace(LONG, name=f"nano16x{oc_p}", oc_p=oc_p))
+
+
+def test_groups_cost_no_more_than_their_words() -> None:
+    """Of 32 channels alone, each word of 4 is made of one: as many beats as 4 channels have, eight times."""
+    beats = []
+    for channels in (4, 32):
+        graph = import_model(
+            convolutions((TWO_BYTES, TWO_BYTES), (1, channels, 6, 6), (channels,), group=channels), extras=Extras.of(LONG)
+        ).graph
+        layers = [lower(LONG, op, graph.tensors) for op in graph.ops if isinstance(op, LongConv)]
+        beats += [layer.beats for layer in layers]
+    assert beats[1] == 8 * beats[0] == 8 * 16 * 9 * 2
 
 
 @pytest.mark.parametrize("operator", ["Gemm", "MatMul"])
@@ -105,10 +136,10 @@ def test_a_machine_without_act16_leaves_them_to_the_cpu() -> None:
 @pytest.mark.parametrize(
     ("model", "constraint"),
     [
-        (convolutions((TWO_BYTES, TWO_BYTES), (1, 6, 5, 5), (6,), group=2), long_layers.long_group),
+        (convolutions((BYTE, TWO_BYTES), (1, 514, 3, 3), (514,), group=514), long_layers.long_group),
         (convolutions((SKEWED, TWO_BYTES), least=2**31 - 1000, most=2**31 - 1, outputs=(8,)), long_layers.long_bias),
     ],
-    ids=["groups", "bias"],
+    ids=["channels alone of 8 bits", "bias"],
 )
 def test_what_stays_on_the_cpu_says_why(model: onnx.ModelProto, constraint: Any) -> None:
     found = import_model(model, extras=Extras.of(LONG))
@@ -124,5 +155,7 @@ def test_a_layer_that_is_kept_is_not_asked() -> None:
 
 
 @pytest.mark.slow
-def test_on_verilog() -> None:
-    checked(convolutions((SKEWED, TWO_BYTES, BYTE), clamp="Relu", pads=[1, 1, 1, 1]), 2, engine="rtl")
+@pytest.mark.parametrize(("channels", "outputs", "group"), [(5, (7, 9), 1), (8, (8, 8), 8), (16, (32, 16), 4)])
+def test_on_verilog(channels: int, outputs: Sequence[int], group: int) -> None:
+    ends, shape = (SKEWED, TWO_BYTES, BYTE), (1, channels, 9, 11)
+    checked(convolutions(ends, shape, outputs, clamp="Relu", pads=[1, 1, 1, 1], group=group), 2, engine="rtl")

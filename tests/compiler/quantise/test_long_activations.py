@@ -1,4 +1,4 @@
-"""Float models whose dense layers are given activations of 16 bits."""
+"""Float models whose layers and averages are given activations of 16 bits."""
 
 from __future__ import annotations
 
@@ -68,6 +68,37 @@ def test_all_dense_layers() -> None:
     assert noise(found) < noise(compiled())
 
 
+def alone() -> onnx.ModelProto:
+    """A convolution of each channel, an average of windows, one of all, and a convolution of what is left."""
+    shapes = {"w0": (8, 3, 3, 3), "w1": (8, 1, 3, 3), "w2": (5, 8, 1, 1)}
+    held = {name: RNG.uniform(-0.1, 0.3, shape) for name, shape in shapes.items()}
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "w0"], ["a"], name="first", pads=[1] * 4),
+        node("Conv", ["a", "w1"], ["b"], name="alone", group=8, pads=[1] * 4),
+        node("AveragePool", ["b"], ["c"], name="windows", kernel_shape=[2, 2], strides=[2, 2]),
+        node("AveragePool", ["c"], ["d"], name="padded", kernel_shape=[3, 3], pads=[1] * 4),
+        node("GlobalAveragePool", ["d"], ["e"], name="whole"), node("Conv", ["e", "w2"], ["y"], name="last"),
+    ]  # fmt: skip
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 8, 8))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 5, 1, 1))
+    stored = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in held.items()]
+    return helper.make_model(
+        helper.make_graph(nodes, "alone", [x], [y], stored), opset_imports=[helper.make_opsetid("", 13)], ir_version=8
+    )
+
+
+def test_channels_alone_and_averages() -> None:
+    """The average that leaves out its padding keeps 8 bits."""
+    data = {"x": np.abs(DATA["x"])}
+    found = compile_model(alone(), LONG, cache=False, calibration=data, activations="16")
+    kinds = {op.name: (op.x16, op.y16) for op in found.imported.graph.ops if isinstance(op, LongConv)}
+    both = dict.fromkeys(("first", "alone"), (True, True))
+    assert kinds == {**both, "windows": (True, False), "whole": (False, True), "last": (True, True)}
+    assert [op.name for op in found.imported.graph.ops if isinstance(op, Pool)] == ["padded"]
+    assert check(found, random_inputs(found.program), per_layer=True).equal
+
+
 def test_some_layers() -> None:
     found = compiled(activations="16", only=("fir*", "second"))
     assert [op.name for op in found.imported.graph.ops if isinstance(op, LongConv)] == ["first", "second"]
@@ -87,5 +118,5 @@ def test_choices_that_are_none(choices: Choices, told: str) -> None:
 
 
 def test_a_pattern_that_finds_nothing() -> None:
-    with pytest.raises(CalibrationError, match="no layer is called 'tail/\\*'; dense layers are first, second, third, head"):
+    with pytest.raises(CalibrationError, match="no layer is called 'tail/\\*'; known are first, second, third, head"):
         compiled(activations="16", only=("tail/*",))
