@@ -44,7 +44,7 @@ FORMS = (TORCHSCRIPT, DYNAMO)
 
 
 def exports(form: str = TORCHSCRIPT) -> dict[str, Callable[..., ModelProto]]:
-    """Builders by name; each takes ``batch``, ``size`` (of the square image, or tokens), ``seed`` and ``classes``, all optional."""
+    """Builders by name; each takes ``batch``, ``size`` (of a square image, or of a sentence), ``seed`` and ``classes``."""
     found: dict[str, Callable[..., ModelProto]] = {
         "alexnet": alexnet,
         "bert_tiny": bert,

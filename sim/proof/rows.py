@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Const, Module, Mux, Signal, Value, signed
+from amaranth import Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
