@@ -28,8 +28,8 @@ def reciprocals() -> Ints:
 
 
 def wrong(of: Ints, dropped: int) -> int:
-    """Pairs of a reciprocal and an estimate with a quotient that rounds to something else; ``dropped``: bits of a numerator that
-    the estimate does not see."""
+    """Pairs of a reciprocal and an estimate with a quotient that rounds to something else; ``dropped``: bits that
+    the estimate does not see of a numerator."""
     count, point = 0, POINT + HELD_DROPPED - dropped
     for first in range(0, len(of), CHUNK):
         reciprocal = of[first : first + CHUNK, None]
