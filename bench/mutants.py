@@ -5,6 +5,7 @@ through the stages until one finds it: random programs (whole memory, faults, th
 traces of the machine without a mutant, which tell what is only late or wrongly counted; programs with an illegal instruction,
 which must stop at it; all registers and the scenarios of the benches; and a proof that it changes nothing
 (``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/results/proof.md; survivors are printed.
+``--modules row load_product`` keeps the mutants of modules whose names begin so, and has a row for each of these names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from bench.command import command
@@ -22,7 +24,7 @@ from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
 from sim.campaign.work import Lost
 from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, met
-from sim.mutants.netlist import Mutant
+from sim.mutants.netlist import TOP, Mutant
 
 TITLE = "Mutants of the Verilog"
 LOST, SURVIVES = "lost", "survive"
@@ -42,6 +44,16 @@ def verdict(item: Item) -> tuple[str, str] | None:
     *of, place = item
     hunt = hunt_of(*of)
     return met(hunt, hunt.mutants[place])
+
+
+def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
+    """Those of modules whose names begin so, as mutants of a unit of that name; all of them without any."""
+    return [
+        replace(mutant, unit=name) if name else mutant
+        for mutant in mutants
+        for name in modules or ("",)
+        if mutant.source.startswith(f"{TOP}_{name}" if name else "")
+    ]
 
 
 def counted(verdicts: Iterable[tuple[Mutant, str]]) -> dict[str, Counter[str]]:
@@ -66,12 +78,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=320)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=32, help="random programs that each mutant is sent through")
+    parser.add_argument("--modules", nargs="*", default=[], help="only mutants of modules of these names, or of longer ones")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
     config = load_config(chosen.config)
     hunt = hunt_of(config, chosen.count, chosen.seed, chosen.programs)
-    mutants = hunt.mutants
-    items = [(config, chosen.count, chosen.seed, chosen.programs, place) for place in range(len(mutants))]
+    mutants = kept(hunt.mutants, chosen.modules)
+    places = {mutant.number: place for place, mutant in enumerate(hunt.mutants)}
+    items = [(config, chosen.count, chosen.seed, chosen.programs, places[mutant.number]) for mutant in mutants]
     # Another edition of the machine has other mutants.
     digest = hashlib.sha256(hunt.verilog.encode()).hexdigest()[:16]
     of = {"verilog mutants": digest, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs}

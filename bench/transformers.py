@@ -1,5 +1,6 @@
 """Transformers and hybrids on machines with ROW and LOADW: ``python -m bench.transformers [NETWORK ...] [--rtl]``.
 
+``--row-words`` makes the row buffer longer than the preset's, which a network of rows of more than 1 024 elements takes.
 Weights are random. The share of MACs *on the machine* counts products of two activations, too. The functional simulator's
 outputs are compared with onnxruntime's, cycles are the cycle model's, a compilation's seconds are the processor's; with
 ``--rtl`` the Verilog runs, too, and its whole memory is compared with the functional simulator's. Rows go into
@@ -65,6 +66,7 @@ def main() -> None:
     parser = command("transformers", __doc__)
     parser.add_argument("networks", nargs="*", default=[*NETWORKS])
     parser.add_argument("--config", nargs="+", default=["base"])
+    parser.add_argument("--row-words", type=int, help="length of the row buffer, in words")
     parser.add_argument("--rtl", action="store_true", help="run the Verilog, too")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -74,6 +76,9 @@ def main() -> None:
         macs = by_node(model)
         for name in arguments.config:
             machine = replace(preset(name), build_rows=True, build_products=True)
+            if arguments.row_words:
+                machine = replace(machine, row_words=arguments.row_words)
+                name = f"{name}, row_words {arguments.row_words}"
             since = time.process_time()
             compiled = compile_model(model, machine, cache=False)
             until = time.process_time()

@@ -1,7 +1,8 @@
 """How large a machine will be, from its configuration alone: a formula whose coefficients are fitted to synthesised machines.
 
-Every kind of resource is a sum of parts that grow with one number of the configuration each. The coefficients, with what was
-measured and how far off the formula is for a machine that it has not seen, come from ``python -m bench.size_model --fit``.
+Every kind of resource is a sum of parts that grow with one number of the configuration each, and of what options add
+(``isa/options_size.py``). The coefficients, with what was measured and how far off the formula is for a machine that it has
+not seen, come from ``python -m bench.size_model --fit``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from isa.options_size import options_size
 from isa.blocks import blocks
 from isa.chips import chip_of, memory_of
 from isa.config import MachineConfig
@@ -22,9 +24,6 @@ COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024
 SHIFT_LANE = 0.69
 """The part of the LUTs of a finishing lane with its activation that a lane has which only shifts."""
-
-LONG_SUM = {"xcup": {"LUT": 90, "FF": 104}, "xc7": {"LUT": 90, "FF": 104}, "ecp5": {"LUT": 164, "FF": 103}}
-"""What ``act16`` adds for each sum of the array: measured with and without (docs/results/hardware.md), on xc7 as on xcup."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +85,10 @@ def _pool_taps(config: MachineConfig) -> int:
 
 
 def _block_bytes(config: MachineConfig) -> int:
-    """Bytes on chip that are not in UltraRAMs."""
+    """Bytes on chip that are not in UltraRAMs, without those of ROW."""
     weights = config.weight_depth * config.buffer_word_bytes("WEIGHT")
-    return config.on_chip_bytes - (weights if config.weight_ram == "ultra" else 0)
+    of_rows = sum(config.buffer_word_bytes(name) * config.buffer_depth(name) for name in ("EXP", "NORM"))
+    return config.on_chip_bytes - of_rows - (weights if config.weight_ram == "ultra" else 0)
 
 
 @functools.cache
@@ -100,16 +100,12 @@ def coefficients() -> dict[str, Any]:
 
 def estimate(config: MachineConfig, family: str) -> list[Estimate]:
     """Every kind of resource, UltraRAMs as counted; nothing for a family that was never measured."""
-    have = parts(config)
+    have, more = parts(config), options_size(config, family)
     chip = chip_of(config.chip)
     ultra = sum(each.number for each in blocks(config) if each.kind == "URAM")
-    sums = config.oc_p * config.px_p if config.act16 else 0
-    more = {kind: sums * each for kind, each in LONG_SUM.get(family, {}).items()}
     fitted_kinds = coefficients().get(family, {}).get("kinds", {})
     found = [
-        Estimate(
-            kind, sum(weight * have[part] for part, weight in fitted["weights"].items()) + more.get(kind, 0), fitted["error"]
-        )
+        Estimate(kind, more[kind] + sum(weight * have[part] for part, weight in fitted["weights"].items()), fitted["error"])
         for kind, fitted in fitted_kinds.items()
     ]
     return [*found, Estimate("URAM", ultra, 0.0)] if found and ultra and chip and chip.family == family else found

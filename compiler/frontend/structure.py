@@ -10,12 +10,14 @@ from compiler.frontend.errors import ModelError
 
 MOST_NODES = 50_000
 """Unless more are allowed; the largest networks of the zoo have some thousands."""
+HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
+"""Attributes that divide features among the heads of attention."""
 _FREE = -1
 """A dimension whose size is not known: what some exporters write, and onnxruntime takes."""
 
 
 def check_structure(proto: onnx.ModelProto, where: str) -> None:
-    """Refuses what onnx's checker refuses, and we would take for something else."""
+    """Refuses what onnx's checker refuses, and we would take for something else, and what onnxruntime divides by."""
     if proto.ir_version < 1:
         found = proto.ir_version or "is missing"
         raise ModelError(f"{where}: ir_version {found}, at least 1 is expected; export the model again")
@@ -30,6 +32,8 @@ def check_structure(proto: onnx.ModelProto, where: str) -> None:
             _check_sizes(f"constant {sparse.values.name!r}", sparse.dims, 0, where)
         for value in graph.input:
             _check_sizes(f"input {value.name!r}", (d.dim_value for d in value.type.tensor_type.shape.dim), _FREE, where)
+        for node in graph.node:
+            _check_heads(node, where)
 
 
 def check_budget(proto: onnx.ModelProto, budget: int = MOST_NODES) -> None:
@@ -84,6 +88,15 @@ def _check_sizes(what: str, sizes: Iterable[int], least: int, where: str) -> Non
     for size in sizes:
         if size < least:
             raise ModelError(f"{where}: {what} has a dimension of {size}, a size is expected; export the model again")
+
+
+def _check_heads(node: onnx.NodeProto, where: str) -> None:
+    for attribute in node.attribute:
+        if attribute.name in HEADS and attribute.i < 1:
+            raise ModelError(
+                f"{where}: node {node.name or node.output[0]}: {attribute.name} {attribute.i} of {node.op_type}, at least 1 is "
+                "expected; export the model again"
+            )
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:

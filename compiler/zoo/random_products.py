@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
+from numpy.typing import NDArray
+
 from compiler.zoo.moments import Moments
 from compiler.zoo.random_layers import AnyNetwork, Made, Maps, layer
 
@@ -10,7 +15,7 @@ MOST_TOKENS = 200
 
 @layer("attention")
 def _attention(net: AnyNetwork, maps: Maps) -> Made:
-    """Queries of one map, keys and values of another one, or of itself; with a factor, and with a softmax, or without."""
+    """Queries of one map, keys and values of another one, or of itself; with a factor, a mask and a softmax, or without."""
     x, rng = maps.one(), maps.rng
     y = maps.like(x) or x
     n, channels, rows, columns = x.shape
@@ -24,7 +29,26 @@ def _attention(net: AnyNetwork, maps: Maps) -> Made:
     scores = net.product(queries, keys)
     if rng.random() < 0.5:
         scores = net.scaled(scores, rng.choice((0.5, 0.25, 0.3, 4.0)), rng.choice(("Mul", "Div")))
+    if rng.random() < 0.4:
+        scores = net.op("Add", scores, None, _mask(rng, tokens))
     if rng.random() < 0.6:
         scores = net.op("Softmax", scores, result=Moments(1 / tokens, 1 / tokens**2), axis=-1)
     mixed = net.product(scores, net.transposed_to(keys, 0, 1, 3, 2))
     return net.reshaped(net.transposed_to(mixed, 0, 1, 3, 2), n, channels, rows, columns)
+
+
+def _mask(rng: random.Random, tokens: int) -> NDArray[np.float32]:
+    """What is added to scores: far below all of them where a token does not see another, or after the last that counts, or
+    in whole rows now and then; or small numbers, as positions have them."""
+    low = rng.choice((-100.0, -1e4, -1e9))
+    kind, seen = rng.choice(("causal", "padded", "rows", "positions")), rng.randrange(tokens)
+    mask = np.zeros((tokens, tokens), np.float32)
+    if kind == "causal":
+        mask[np.triu_indices(tokens, 1)] = low
+    elif kind == "padded":
+        mask[:, seen + 1 :] = low
+    elif kind == "rows":
+        mask[seen] = low
+    else:
+        mask[:] = np.random.default_rng(seen).standard_normal((tokens, tokens))
+    return mask

@@ -23,6 +23,7 @@ _LIST = """\
 read_verilog -sv core.v
 hierarchy -top {top}
 proc -norom
+setattr -unset init w:* t:$*dff* %co1:+[Q] %d
 setattr -mod -set keep_hierarchy 1 memory_*
 flatten
 opt -full -purge
@@ -32,7 +33,8 @@ rename -enumerate -pattern register_% t:$*dff*
 write_rtlil core.il
 mutate -list {count} -seed {seed} -ctrl {control} {bits} 1 -o mutants.ys
 """
-"""One module but for the memories, without what nobody reads: a change of that would be none."""
+"""One module but for the memories, without what nobody reads: a change of that would be none. Wires have no initial values, for
+they would not be those of what drives them once that is constant."""
 _NO_PORT = re.compile(r"-port RD_(EN|CLK|ARST|SRST) ")
 """Of a memory that is read without a clock, as all are here: not in the machine, and yosys wants them as they are."""
 _APPLY = """\

@@ -8,12 +8,12 @@ from pathlib import Path
 from isa.config import MachineConfig
 from isa.doing import Pace
 from isa.names import nearest
-from sim.proof import bursts, bus, counters, ports, programs, rounding, streams
+from sim.proof import bursts, bus, counters, ports, programs, rounding, rows, streams
 from sim.proof.engine import Proof, Verdict, proof_yosys, prove
 from sim.proof.fault import ProofError
 from sim.synthesis.tools import FIRST_RUN
 
-MODULES = (streams, counters, bursts, programs, bus, ports, rounding)
+MODULES = (streams, counters, bursts, programs, bus, ports, rounding, rows)
 PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
 SECONDS = 0.7
 """Of a core, that a question to the solver takes with the tools from PyPI."""

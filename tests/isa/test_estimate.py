@@ -88,3 +88,17 @@ def test_the_sum_is_of_all_parts() -> None:
     for kind, number in found.items():
         weights = coefficients()["xcup"]["kinds"][kind]["weights"]
         assert math.isclose(number, sum(weights[part] * parts(preset("base"))[part] for part in weights))
+
+
+def test_rows_and_products_add_what_was_measured() -> None:
+    """``base`` with both options, and ``nano`` with products, beside the same without (docs/results/hardware.md)."""
+    base, nano = preset("base"), preset("nano")
+    both = dataclasses.replace(base, build_rows=True, build_products=True)
+    products = dataclasses.replace(nano, build_products=True)
+    for config, plain, family, measured in (
+        (both, base, "xcup", {"LUT": 41_634 - 34_557, "FF": 46_964 - 38_596, "DSP": 17, "BRAM": 10}),
+        (products, nano, "ecp5", {"LUT": 20_594 - 19_239, "DSP": 2}),
+    ):
+        with_it, without = ({one.kind: one.number for one in estimate(c, family)} for c in (config, plain))
+        for kind, more in measured.items():
+            assert with_it[kind] - without[kind] == pytest.approx(more, rel=0.13), (family, kind)

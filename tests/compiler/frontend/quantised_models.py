@@ -72,6 +72,7 @@ def imported(
 
 
 def feeds_of(found: ImportedModel, seed: int = 0) -> dict[str, Array]:
+    """Wide integers are flags, and places that there are in any case."""
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
     for info in found.oracle.graph.input:
@@ -79,6 +80,8 @@ def feeds_of(found: ImportedModel, seed: int = 0) -> dict[str, Array]:
         dtype = helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
         if dtype.kind == "f":
             feeds[info.name] = rng.standard_normal(shape).astype(np.float32)
+        elif dtype.itemsize >= 4:
+            feeds[info.name] = rng.integers(0, 2, shape).astype(dtype)
         else:
             limits = np.iinfo(dtype)
             feeds[info.name] = rng.integers(limits.min, limits.max + 1, shape).astype(dtype)

@@ -1,0 +1,53 @@
+"""What ROW, LOADW and activations of 16 bits add to the size of a machine: a formula through the machines that were synthesised with and without them.
+
+Block RAMs are counted. What docs/results/hardware.md says of these machines is what the formula gives, within some percent.
+"""
+
+from __future__ import annotations
+
+from isa.blocks import least_blocks
+from isa.config import MachineConfig
+from isa.stages import ROWS_HELD
+
+HALF_BLOCKS = ((512, 36), (1024, 18), (2048, 9))
+"""Words and bits of 18 Kbit."""
+ROW = {"LUT": (2050.0, 700.0, 28.0), "FF": (1900.0, 650.0, 0.0)}
+"""Of the unit with its lanes at the banks and its receiver; of each lane; of each element of a word."""
+PRODUCTS = {"LUT": (1000.0, 48.0), "FF": (2240.0, 102.0)}
+"""Of LOADW and the weight memory's writes by bytes; of each element of a word."""
+LONG_SUM = {"xcup": {"LUT": 90.0, "FF": 104.0}, "xc7": {"LUT": 90.0, "FF": 104.0}, "ecp5": {"LUT": 164.0, "FF": 103.0}}
+"""Of ``act16``, for each sum of the array, by family: on xc7 as on xcup."""
+ROW_MULTIPLIERS, PRODUCT_MULTIPLIERS = 4, 1
+"""Of each lane; of the records."""
+NARROW = 2
+"""Multipliers of 18 bits for one of the wider ones."""
+
+
+def options_size(config: MachineConfig, family: str) -> dict[str, float]:
+    """By kind of resource; nothing of a kind that is not here."""
+    found = dict.fromkeys(("LUT", "FF", "DSP", "BRAM"), 0.0)
+    narrow = family == "ecp5"
+    if config.build_rows:
+        for kind, (unit, lane, element) in ROW.items():
+            found[kind] += unit + lane * config.row_lanes + element * config.ic_p
+        found["DSP"] += ROW_MULTIPLIERS * config.row_lanes * (NARROW if narrow else 1)
+        found["BRAM"] += _row_halves(config) / (1 if narrow else 2)
+    if config.build_products:
+        for kind, (unit, element) in PRODUCTS.items():
+            found[kind] += unit + element * config.ic_p
+        found["DSP"] += PRODUCT_MULTIPLIERS * (NARROW if narrow else 1)
+    if config.act16:
+        for kind, each in LONG_SUM.get(family, {}).items():
+            found[kind] += each * config.oc_p * config.px_p
+    return found
+
+
+def _row_halves(config: MachineConfig) -> int:
+    """Blocks of 18 Kbit: two tables a lane, two copies of the row buffer, the records of NORM by slices."""
+    parts = config.row_parts
+    held = ROWS_HELD << (config.row_words - 1).bit_length() + (parts - 1).bit_length()
+    memories = (
+        (2 * config.row_lanes, 256, 36), (2, held, 8 * config.row_lanes),
+        (1, config.buffer_depth("NORM") * parts, 64 * config.row_lanes),
+    )  # fmt: skip
+    return sum(copies * least_blocks(depth, width, HALF_BLOCKS)[0] for copies, depth, width in memories)
