@@ -14,11 +14,11 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from isa.options_size import options_size
 from isa.blocks import blocks
 from isa.chips import chip_of, memory_of
 from isa.config import MachineConfig
 from isa.latency import pool_by_turns
+from isa.options_size import options_size
 
 COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024

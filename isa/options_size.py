@@ -1,4 +1,4 @@
-"""What ROW, LOADW and activations of 16 bits add to the size of a machine: a formula through the machines that were synthesised with and without them.
+"""What ROW, LOADW and activations of 16 bits add to a machine: a formula through those that were synthesised with and without.
 
 Block RAMs are counted. What docs/results/hardware.md says of these machines is what the formula gives, within some percent.
 """

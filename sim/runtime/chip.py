@@ -128,7 +128,7 @@ def simulated_chip(
 
 
 @contextmanager
-def shared_chip(program: Program, *, dram: Dram = QUOTED, check: bool = False) -> Iterator[tuple[Chip, CommonMemory]]:
+def shared_chip(program: Program, *, dram: Dram | None = None, check: bool = False) -> Iterator[tuple[Chip, CommonMemory]]:
     """A chip of as many machines as the program has cores, with memory for one image, and for the instructions of each."""
     image, words = sum(_pages(program.region_bytes(region)) for region in Region), _pages(4 * len(program.words))
     with ToldChip(program.config, program.cores, image + program.cores * words, dram=dram, check=check) as told:
