@@ -19,7 +19,7 @@ def test_what_base_pays_for() -> None:
     assert told == ["weight_depth = 896: 78% of 32 URAM unused; they hold 4096 words"]
 
 
-@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+@pytest.mark.parametrize("name", ["base", "k26", "zu2", "zu9"])
 def test_feature_maps_and_weights_of_presets_fill_their_blocks(name: str) -> None:
     assert all(held.depth == held.holds for held in blocks(PRESETS[name]) if held.field in ("fm_depth", "weight_depth"))
 

@@ -99,7 +99,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
     _, out, _ = tilewright("config", "list", capsys=capsys)
     assert [line.split()[0] for line in out.splitlines()] == list(PRESETS)
     _, out, _ = tilewright("config", "list", "--json", capsys=capsys)
-    assert [entry["macs_per_cycle"] for entry in json.loads(out)["configurations"]] == [16, 128, 256, 512, 576, 2048]
+    assert [entry["macs_per_cycle"] for entry in json.loads(out)["configurations"]] == [16, 128, 256, 512, 1024, 576, 2048]
     _, shown, _ = tilewright("config", "show", "zu2", capsys=capsys)
     assert config_from_dict(tomllib.loads(shown), origin="shown") == preset("zu2")
     (tmp_path / "mine.toml").write_text(shown.replace("oc_p = 12", "oc_p = 24"))
@@ -117,7 +117,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["asm", "good.s", "-o", "."], "tilewright: . cannot be written: "),
         (
             ["asm", "good.s", "--config", "giga"],
-            "tilewright: configuration 'giga': neither a preset (nano, ulx3s, pynq, base, zu2, zu9) nor",
+            "tilewright: configuration 'giga': neither a preset (nano, ulx3s, pynq, base, k26, zu2, zu9) nor",
         ),
         (["asm", "good.s", "--config", "none.toml"], "tilewright: configuration file 'none.toml' cannot be read: No such file"),
         (["asm"], "tilewright asm: Missing argument 'SOURCE'. See tilewright asm --help"),

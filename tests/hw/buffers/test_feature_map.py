@@ -322,7 +322,7 @@ def test_on_a_serial_way_nobody_starves_beside_a_mover_that_asks_in_every_cycle(
     assert saved == 2 * count + 1
 
 
-@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+@pytest.mark.parametrize("name", ["base", "k26", "zu2", "zu9"])
 def test_pixel_lanes_at_stride_1_and_2_meet_no_other(name: str) -> None:
     config = preset(name)
     for stride in (1, 2):

@@ -147,7 +147,7 @@ def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, strid
     assert run.active[-1] - run.active[0] + 1 == taps
 
 
-@pytest.mark.parametrize("name", ["base", "zu2", "zu9"])
+@pytest.mark.parametrize("name", ["base", "k26", "zu2", "zu9"])
 def test_presets(name: str) -> None:
     machine = random_machine(preset(name), random.Random(11))
     f = plain_pool(PoolMode.DEPTHWISE, s_y=2, s_x=2, i_ys=8, t_ys=8, i_cs=48, vectors=2, o_h=2, o_w=4, i_w=8, o_cs=8)

@@ -25,7 +25,7 @@ def test_three_hundred_programs_on_nano(part: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ulx3s", "pynq", "base", "zu2", "zu9"])
+@pytest.mark.parametrize("name", ["ulx3s", "pynq", "base", "k26", "zu2", "zu9"])
 def test_twenty_programs(name: str, tmp_path: Path) -> None:
     report = run_fuzz(preset(name), 0, 20, directory=tmp_path)
     assert report.ok, report.failures
