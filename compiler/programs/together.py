@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compiler.planning.grouping import make_group
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.running_order import ordered_groups
+from compiler.planning.shards import plan_shards
 from compiler.programs.frugal import Frugal, placed
 from compiler.search.crew import crew_allowed
 from compiler.search.effort import Effort
@@ -18,7 +20,7 @@ from compiler.search.strategies import STRATEGIES, within_reach
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Cpu, Op
 from isa.config import MachineConfig
-from isa.cores import with_cores
+from isa.cores import dram_bytes, with_cores
 from isa.errors import TilewrightError
 
 
@@ -44,16 +46,13 @@ def shared_steps(
         evaluator.told = progress or unheard
         found = partition_by(STRATEGIES[within_reach(strategy, evaluator)], graph, evaluator, CYCLES)
         on_cpu = [(op,) for op in graph.ops if isinstance(op, Cpu)]
-        steps = [_step(evaluator, group) for group in ordered_groups(graph, [*found.groups, *on_cpu])]
+        steps = [_step(config, graph, cores, group) for group in ordered_groups(graph, [*found.groups, *on_cpu])]
     if not any(isinstance(step, Plan) and step.cores for step in steps):
         raise TilewrightError(f"cores {cores}: no group of {graph.name} is faster on several; leave it out")
     return replace(placed(graph, steps), left_out=found.left_out)
 
 
-def _step(evaluator: Sharding, group: Sequence[Op]) -> Plan | Cpu:
+def _step(config: MachineConfig, graph: XGraph, cores: int, group: Sequence[Op]) -> Plan | Cpu:
+    """Planned with its own parameters: an evaluator takes those of any group of the same shape, which cost as much."""
     first = group[0]
-    if isinstance(first, Cpu):
-        return first
-    plan = evaluator.plan(evaluator.sets.mask(list(group)), CYCLES)
-    assert plan is not None, "it has a cost"
-    return plan
+    return first if isinstance(first, Cpu) else plan_shards(config, make_group(config, graph, group), cores, dram_bytes(config))
