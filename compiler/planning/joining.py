@@ -34,7 +34,7 @@ def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ..
                 for other in (*users, *map(graph.producer, op.inputs))
             )
             parts = [graph.tensors[name] for name in op.inputs]
-            whole = all(_whole_chunks(config, graph.producer(part.name), part) for part in parts)
+            whole = all(_whole_chunks(config, graph.producer(part.name), part) for part in parts[:-1])
             if by_units and whole and any(reads_joined(config, user, parts) for user in users):
                 found[op.output] = op.inputs
     return found

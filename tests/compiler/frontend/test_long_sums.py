@@ -10,11 +10,13 @@ import numpy as np
 import onnx
 import pytest
 
+from compiler.driver import compile_graph
 from compiler.frontend.constraints import general, long_layers, windows
 from compiler.frontend.constraints.base import Constraint, refusal
 from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
 from compiler.frontend.session import run
+from compiler.planning.joining import joinable
 from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Cpu
 from isa.config import MachineConfig
@@ -147,15 +149,21 @@ def test_moves_between_layers(write: Callable[[Net], str], layers: int) -> None:
     checked(net.model(), layers, 2)
 
 
-@pytest.mark.parametrize("words", [1, 2, 3])
-def test_maps_joined_on_chip_where_chunks_have_several_words(words: int) -> None:
-    """CONV writes whole chunks: behind a map of three words lie words of no use."""
+@pytest.mark.parametrize(("words", "joins"), [(1, True), (2, False), (3, True)])
+def test_maps_are_joined_on_chip_where_whole_chunks_lie_side_by_side(words: int, joins: bool) -> None:
+    """Behind a map of three words a chunk of two leaves a word of no use."""
     config = replace(LONG, name=f"words{words}", oc_p=WORD * words)
     net = Net((1, 6, 5, 7))
     a = convolution(net, "real/x", "a", 6, 3 * WORD)
     b = convolution(net, "real/x", "b", 6, WORD)
     convolution(net, net.real("Concat", [a, b], "c", axis=1), "y", 4 * WORD, 4)
     checked(net.model(), 3, 2, config)
+    imported = import_model(net.model(), extras=Extras.of(config))
+    assert bool(joinable(imported.graph, config)) == joins
+    if joins:
+        names = [op.name for op in imported.graph.ops if isinstance(op, LongConv)]
+        compiled = compile_graph(imported, config, groups=[names])
+        assert check(compiled, random_inputs(compiled.program)).equal
 
 
 @pytest.mark.parametrize("shape", [(2, 7, 9), (1, 2, 7, 9)])
