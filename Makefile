@@ -124,6 +124,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.labelled $(TRAINED)
 	$(BIN)/python -m bench.quantised
 	$(BIN)/python -m bench.quantised --exact densenet121
+	$(BIN)/python -m bench.quantised --int4 --size 64 squeezenet resnet18 mobilenet_v2
 	$(BIN)/python -m bench.configurations 0 60
 	$(BIN)/python -m bench.configurations nano
 	$(BIN)/python -m bench.scheme_limits

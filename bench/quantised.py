@@ -4,7 +4,8 @@ Each network of the zoo (``compiler.zoo.networks``, ``compiler.zoo.exports``) is
 activations, weights per tensor or per channel, QDQ or operators of integers. The compiled program runs on the functional
 simulator; output elements that differ from the integer kernels' are counted, and how often the greatest is the same. Models
 that come quantised and lie beside the project are measured as they are. Rows go into docs/results/networks.md; with a reduced
-``--size`` they are only printed. With ``--exact`` what has inexact cases runs on the CPU.
+``--size`` they are only printed. With ``--exact`` what has inexact cases runs on the CPU. With ``--int4`` weights have four
+bits, in QDQ form, and rows are only printed.
 """
 
 from __future__ import annotations
@@ -50,15 +51,16 @@ def measured(source: onnx.ModelProto | Path, follow: str = USUAL) -> list[str]:
     ]  # fmt: skip
 
 
-def row_of(item: tuple[str, tuple[str, str, str] | None, int | None, str]) -> list[str]:
-    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image; what is followed."""
-    name, ways, size, follow = item
+def row_of(item: tuple[str, tuple[str, str, str] | None, int | None, str, bool]) -> list[str]:
+    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image; what is followed;
+    whether weights have four bits."""
+    name, ways, size, follow, int4 = item
     told = f"{name} --exact" if follow == EXACT else name
     if ways is None:
         return [told, "", "", "", *measured(finished_models()[name], follow)]
     build = builders()[name]
     model = (build(size=size) if size else build()).SerializeToString()
-    return [told, *ways, *measured(quantised(model, *ways), follow)]
+    return [told, *ways, *measured(quantised(model, *ways, int4=int4), follow)]
 
 
 def builders() -> dict[str, Callable[..., onnx.ModelProto]]:
@@ -92,6 +94,7 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", help="of the zoo, or models that came quantised; all unless named")
     parser.add_argument("--size", type=int, help="side of the image; the network's own unless given")
     parser.add_argument("--exact", action="store_true", help="what has inexact cases runs on the CPU")
+    parser.add_argument("--int4", action="store_true", help="weights have four bits")
     add_arguments(parser)
     chosen = parser.parse_args()
     zoo, finished = builders(), finished_models()
@@ -99,12 +102,13 @@ def main() -> None:
     if unknown:
         raise SystemExit(f"network {unknown[0]!r}: unknown; known are {', '.join([*zoo, *finished])}")
     items = [
-        (name, ways, chosen.size, EXACT if chosen.exact else USUAL)
-        for name in chosen.networks or [*finished, *zoo]
-        for ways in ((None,) if name in finished else product(ACTIVATIONS, WEIGHTS, FORMS))
+        (name, ways, chosen.size, EXACT if chosen.exact else USUAL, chosen.int4)
+        for name in chosen.networks or [*([] if chosen.int4 else finished), *zoo]
+        for ways in ((None,) if name in finished else product(ACTIVATIONS, WEIGHTS, ("QDQ",) if chosen.int4 else FORMS))
     ]
-    put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 4, None if chosen.size else PAGE)
-    if not chosen.size:
+    printed = chosen.size or chosen.int4
+    put_rows(row_of, items, how_of(chosen), TITLE, COLUMNS, 4, None if printed else PAGE)
+    if not printed:
         put_text(TITLE, told(rows_of(TITLE)))
 
 

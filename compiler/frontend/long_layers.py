@@ -81,7 +81,7 @@ def _layer(ctx: Context, quantiser: Node, kept: Mapping[str, str]) -> _Layer | N
     if node is None or node.domain or not _alone(ctx, name) or node.name in kept:
         return None
     count = 2 if node.op_type in SUMS else 1 if node.op_type in (*CONVOLUTION, *DENSE, *AVERAGES) else 0
-    xs = [ends_before(ctx, name) for name in node.inputs[:count]]
+    xs = [ends_before(ctx, ctx.producers.get(name)) for name in node.inputs[:count]]
     y = ends_of(ctx, quantiser, quantiser.output)
     found = tuple(x for x in xs if x is not None)
     if not found or len(found) != len(xs) or y is None or not any(end.long for end in (*found, y)):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.frontend.constraints import long_layers as constraints
 from compiler.frontend.constraints.base import require
 from compiler.frontend.importer.context import Context
-from compiler.frontend.long_writer import SIXTEEN_BITS, Ends, Writer, ends_of, form_axis, form_of, whole_numbers
+from compiler.frontend.long_writer import SIXTEEN_BITS, Ends, Writer, ends_before, ends_of, form_axis, form_of, whole_numbers
 from compiler.frontend.model import Model, Node, TensorType
 
 _SAME = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity")
@@ -25,9 +25,9 @@ def with_stored_moves(model: Model, kept: Mapping[str, str]) -> Model:
     ctx, nodes, types = Context(model), list[Node](), dict[str, TensorType]()
     stored: dict[str, tuple[Ends, Node]] = {}
     for node in model.nodes:
-        if node.op_type == "DequantizeLinear" and node.name not in kept and model.elem(node.inputs[0]) in SIXTEEN_BITS:
-            known = ends_of(ctx, node, node.inputs[0])
-            stored |= {node.output: (known, node)} if known is not None else {}
+        known = None if node.name in kept else ends_before(ctx, node)
+        if known is not None and known.long:
+            stored[node.output] = known, node
         data = node.inputs if node.op_type == "Concat" else node.inputs[:1]
         found = [stored[name] for name in data if name in stored]
         if node.name in kept or not found or len(found) != len(data) or not all(x.same_numbers(found[0][0]) for x, _ in found):

@@ -22,7 +22,6 @@ from compiler.xgraph.ops import Int8, Window
 CONVOLUTION, DENSE = ("Conv",), ("Gemm", "MatMul")
 AVERAGES = ("AveragePool", "GlobalAveragePool", "ReduceMean")
 SUMS = ("Add",)
-MOST_WEIGHT = 127
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +136,8 @@ def _reduced(ctx: Context, node: Node) -> set[str]:
 def _sum(xs: tuple[Ends, ...], y: Ends, inputs: int, outputs: int) -> Sums:
     """Two whole weights for each output, as the scales have them; the zero-point of the first counts for both."""
     first, second = xs
-    require(constraints.long_ratio, first.scale, second.scale)
-    ratio = Fraction(float(first.scale) / float(second.scale)).limit_denominator(MOST_WEIGHT)
+    ratio = Fraction(float(first.scale) / float(second.scale)).limit_denominator(constraints.MOST_RATIO)
+    require(constraints.long_ratio, ratio, first.scale, second.scale)
     one = np.eye(outputs, inputs, dtype=np.int16)[:, :, None, None]
     weights = np.concatenate([one * ratio.numerator, one * ratio.denominator], axis=1)
     unit = np.float32(float(first.scale) / ratio.numerator)

@@ -108,9 +108,8 @@ def ends_of(ctx: Context, node: Node, name: str) -> Ends | None:
     return Ends(name, elem, np.float32(scalar(scale)), int(scalar(zero)) if zero is not None else 0)
 
 
-def ends_before(ctx: Context, name: str) -> Ends | None:
-    """Of the stored tensor that is dequantised as ``name``."""
-    reader = ctx.producers.get(name)
+def ends_before(ctx: Context, reader: Node | None) -> Ends | None:
+    """Of the activation that the node dequantises, if it does."""
     if reader is None or reader.op_type != "DequantizeLinear" or reader.inputs[0] in ctx.model.constants:
         return None
     return ends_of(ctx, reader, reader.inputs[0])
@@ -146,9 +145,9 @@ class Writer:
         self.nodes.append(Node(name, kind, tuple(inputs), (output,), attributes, DOMAIN))
 
     def shape(self, name: str) -> tuple[int, ...]:
-        known = self.types.get(name) or self.model.types[name]
-        assert known.shape is not None
-        return known.shape
+        known = self.types[name].shape if name in self.types else self.model.shape(name)
+        assert known is not None
+        return known
 
     def orders(self, name: str) -> list[tuple[int, ...]]:
         """In which the tensor has maps of bytes."""

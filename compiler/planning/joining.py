@@ -16,6 +16,7 @@ import numpy as np
 from compiler.layers.lower import is_depthwise
 from compiler.memory.storage import VIEW_OPS
 from compiler.xgraph.graph import XGraph
+from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import CHANNELS, Concat, Conv, Cpu, Op
 from compiler.xgraph.tensor import Tensor
 from isa.config import MachineConfig
@@ -33,9 +34,15 @@ def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ..
                 for other in (*users, *map(graph.producer, op.inputs))
             )
             parts = [graph.tensors[name] for name in op.inputs]
-            if by_units and any(reads_joined(config, user, parts) for user in users):
+            whole = all(_whole_chunks(config, graph.producer(part.name), part) for part in parts[:-1])
+            if by_units and whole and any(reads_joined(config, user, parts) for user in users):
                 found[op.output] = op.inputs
     return found
+
+
+def _whole_chunks(config: MachineConfig, maker: Op | None, part: Tensor) -> bool:
+    """Whether holes are those of maps of 8 bits: of one with 16 CONV writes whole chunks of two words for one."""
+    return not (isinstance(maker, LongConv) and maker.y16) or part.channels % (2 * config.ic_p * config.words_per_chunk) == 0
 
 
 def reads_joined(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> bool:

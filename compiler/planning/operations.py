@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from compiler.layers.array import ArrayLayer
 from compiler.layers.layer import Layer
 from compiler.layers.views import Fold
 from compiler.xgraph.tensor import Tensor
@@ -84,7 +85,13 @@ class Group:
         if tensor in self.joined:
             return sum(self.vectors(config, part) for part in self.joined[tensor])
         used = -(-self.tensors[tensor].channels // config.ic_p)
-        return -(-used // config.words_per_chunk) * config.words_per_chunk
+        chunk = config.words_per_chunk * self._bytes.get(tensor, 1)
+        return -(-used // chunk) * chunk
+
+    @cached_property
+    def _bytes(self) -> dict[str, int]:
+        """Words for one of a chunk, of the maps that CONV makes."""
+        return {layer.output: layer.y_vectors for layer in self.layers if isinstance(layer, ArrayLayer)}
 
     def width(self, tensor: str) -> int:
         return self.folds[tensor].columns if tensor in self.folds else self.tensors[tensor].width

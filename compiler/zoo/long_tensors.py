@@ -12,7 +12,7 @@ FINER = 256
 MICROSOFT = "com.microsoft"
 STANDARD = 21
 """The operator set from which on ONNX's own QuantizeLinear and DequantizeLinear know 16 bits."""
-_EIGHT_BITS = {TensorProto.INT8: 0, TensorProto.UINT8: 128}
+_EIGHT_BITS: dict[int, int] = {TensorProto.INT8: 0, TensorProto.UINT8: 128}
 """With what is taken off their zero-points."""
 
 

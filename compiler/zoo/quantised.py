@@ -24,6 +24,8 @@ ACTIVATIONS = {"uint8": QuantType.QUInt8, "int8": QuantType.QInt8}
 WEIGHTS = {"per tensor": False, "per channel": True}
 FORMS = {"QDQ": QuantFormat.QDQ, "QOperator": QuantFormat.QOperator}
 SAMPLES = 2
+OPSET_OF_INT4 = 21
+"""Whose DequantizeLinear knows four bits."""
 ALL_OPERATORS = (
     "Abs", "Ceil", "Celu", "Cos", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu", "GlobalMaxPool", "HardSigmoid", "HardSwish",
     "Log", "Max", "Min", "Mish", "Neg", "PRelu", "Pow", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceSum", "Round", "Selu",
@@ -46,9 +48,10 @@ class Noise(CalibrationDataReader):  # type: ignore[misc]
 
 
 def quantised(
-    model: bytes, activations: str, weights: str, form: str, *, everything: bool = False, powers: bool = False
-) -> onnx.ModelProto:
-    """By onnxruntime's tool, which changes the model that it is given, and tells much; weights are int8.
+    model: bytes, activations: str, weights: str, form: str, *, everything: bool = False, powers: bool = False,
+    int4: bool = False,
+) -> onnx.ModelProto:  # fmt: skip
+    """By onnxruntime's tool, which changes the model that it is given, and tells much; weights are int8, or ``int4`` (QDQ).
 
     ``everything`` (QDQ): every operator that the machine may compute, not only those of the tool's choice. ``powers``: all
     scales become powers of two.
@@ -58,9 +61,11 @@ def quantised(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "quantised.onnx"
         source = onnx.load_model_from_string(model)
+        if int4:
+            source = onnx.version_converter.convert_version(source, OPSET_OF_INT4)
         quantize_static(
             source, path, Noise(source), quant_format=FORMS[form], per_channel=WEIGHTS[weights],
-            activation_type=ACTIVATIONS[activations], weight_type=QuantType.QInt8,
+            activation_type=ACTIVATIONS[activations], weight_type=QuantType.QInt4 if int4 else QuantType.QInt8,
             op_types_to_quantize=[*QDQRegistry, *QLinearOpsRegistry, *ALL_OPERATORS] if everything else None,
         )  # fmt: skip
         done = onnx.load(path)

@@ -42,11 +42,10 @@ def long_counted(left_out: bool) -> bool:
 
 
 @constrains("Add")
-def long_ratio(first: np.float32, second: np.float32) -> bool:
+def long_ratio(nearest: Fraction, first: np.float32, second: np.float32) -> bool:
     """Of 16-bit activations: the scales of what is added are as two whole numbers of at most 127."""
-    ratio = Fraction(float(first) / float(second)).limit_denominator(MOST_RATIO)
-    exact = ratio > 0 and np.float32(float(first) / ratio.numerator * ratio.denominator) == second
-    return bool(exact and ratio.numerator <= MOST_RATIO)
+    few = 0 < nearest.numerator <= MOST_RATIO
+    return few and bool(np.float32(float(first) / nearest.numerator * nearest.denominator) == second)
 
 
 @constrains("Add")

@@ -82,7 +82,7 @@ def _whole(ctx: Context, node: Node) -> tuple[Mapped, Window, Layout, tuple[int,
     require(windows.reduces_space, reduced)
     whole = sorted((a for i in axes for a in x.layout.dims[i]), key=lambda a: a.axis)
     if whole != sorted((*axis("H", h), *axis("W", w)), key=lambda a: a.axis):
-        require(general.layout_reachable)
+        require(general.layout_reachable, False)
     window = Window((h, w), (1, 1))
     require(windows.window_fits, window)
     keep = node.integer("keepdims", 1) or node.op_type.startswith(("Global", "QLinear"))

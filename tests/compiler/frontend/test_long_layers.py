@@ -28,6 +28,7 @@ from tilewright.inputs import random_inputs
 TWO_BYTES, BYTE = End(), End(INT8, 3)
 SKEWED = End(INT16, -31000)
 BASE = replace(preset("base"), name="base16", act16=True)
+MANY = replace(LONG, name="nano16x20", oc_p=20)
 
 
 def checked(model: onnx.ModelProto, layers: int, config: Any = LONG, engine: str = "functional") -> None:
@@ -47,7 +48,7 @@ def checked(model: onnx.ModelProto, layers: int, config: Any = LONG, engine: str
     ],
     ids=["int16", "8, 16, 8 bits", "unsigned", "zero-points", "16, 8, 16 bits"],
 )  # fmt: skip
-@pytest.mark.parametrize("config", [LONG, BASE], ids=["nano", "base"])
+@pytest.mark.parametrize("config", [LONG, BASE, MANY], ids=["nano", "base", "a chunk of five words"])
 def test_inputs_and_outputs_of_all_types(ends: Sequence[End], config: Any) -> None:
     checked(convolutions(ends, pads=[1, 1, 1, 1]), 2, config)
 

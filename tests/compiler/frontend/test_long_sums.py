@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from compiler.frontend.constraints import long_layers, windows
+from compiler.driver import compile_graph
+from compiler.frontend.constraints import general, long_layers, windows
 from compiler.frontend.constraints.base import Constraint, refusal
 from compiler.frontend.extras import Extras
 from compiler.frontend.pipeline import import_model
 from compiler.frontend.session import run
+from compiler.planning.joining import joinable
 from compiler.xgraph.long_conv import LongConv
 from compiler.xgraph.ops import Cpu
+from isa.config import MachineConfig
 from tests.compiler.frontend.long_models import INT8, INT16, LONG, End, Net
 from tilewright.checking import check
 from tilewright.compiling import compile_model
@@ -25,9 +29,9 @@ TWO_BYTES, BYTE, SKEWED = End(), End(INT8, 3), End(INT16, -31000)
 WORD = LONG.ic_p
 
 
-def checked(model: onnx.ModelProto, layers: int, parts_on_cpu: int) -> None:
+def checked(model: onnx.ModelProto, layers: int, parts_on_cpu: int, config: MachineConfig = LONG) -> None:
     """``parts_on_cpu``: those that split and join what comes and goes among them."""
-    compiled = compile_model(model, LONG, cache=False)
+    compiled = compile_model(model, config, cache=False)
     kinds = [type(op) for op in compiled.imported.graph.ops]
     assert (kinds.count(LongConv), kinds.count(Cpu)) == (layers, parts_on_cpu), compiled.imported.reasons
     inputs = random_inputs(compiled.program)
@@ -145,6 +149,23 @@ def test_moves_between_layers(write: Callable[[Net], str], layers: int) -> None:
     checked(net.model(), layers, 2)
 
 
+@pytest.mark.parametrize(("words", "joins"), [(1, True), (2, False), (3, True)])
+def test_maps_are_joined_on_chip_where_whole_chunks_lie_side_by_side(words: int, joins: bool) -> None:
+    """Behind a map of three words a chunk of two leaves a word of no use."""
+    config = replace(LONG, name=f"words{words}", oc_p=WORD * words)
+    net = Net((1, 6, 5, 7))
+    a = convolution(net, "real/x", "a", 6, 3 * WORD)
+    b = convolution(net, "real/x", "b", 6, WORD)
+    convolution(net, net.real("Concat", [a, b], "c", axis=1), "y", 4 * WORD, 4)
+    checked(net.model(), 3, 2, config)
+    imported = import_model(net.model(), extras=Extras.of(config))
+    assert bool(joinable(imported.graph, config)) == joins
+    if joins:
+        names = [op.name for op in imported.graph.ops if isinstance(op, LongConv)]
+        compiled = compile_graph(imported, config, groups=[names])
+        assert check(compiled, random_inputs(compiled.program)).equal
+
+
 @pytest.mark.parametrize("shape", [(2, 7, 9), (1, 2, 7, 9)])
 @pytest.mark.parametrize(("ends", "parts"), [((TWO_BYTES, SKEWED, TWO_BYTES), 2), ((BYTE, SKEWED, BYTE), 0)])
 def test_dense_layers_on_rows(shape: Sequence[int], ends: Sequence[End], parts: int) -> None:
@@ -181,6 +202,20 @@ def _apart(net: Net) -> str:
     return net.layer("Add", [convolution(net, "real/x", "a", 6, 6, End(factor=1.2345)), "real/x"], "y")
 
 
+def _of_long_weights(net: Net) -> str:
+    net.constant("fine", np.float32(1e-5))
+    net.constant("stored", np.arange(-54, 54, dtype=np.int16).reshape(6, 6, 1, 3) * 300)
+    return net.layer("Conv", ["real/x", net.real("DequantizeLinear", ["stored", "fine"], "w")], "y")
+
+
+def _of_blocks(net: Net) -> str:
+    """A scale for every two inputs."""
+    net.constant("stored", np.arange(-24, 24, dtype=np.int8).reshape(6, 8, 1, 1)[:, :6])
+    net.constant("scales", np.full((6, 3, 1, 1), 0.01, np.float32))
+    weights = net.real("DequantizeLinear", ["stored", "scales"], "w", axis=1, block_size=2)
+    return net.layer("Conv", ["real/x", weights], "y")
+
+
 def _uncounted(net: Net) -> str:
     return net.layer("AveragePool", ["real/x"], "y", kernel_shape=[3, 3], pads=[1] * 4)
 
@@ -193,6 +228,7 @@ def _beyond(net: Net) -> str:
     ("write", "constraint"),
     [
         (_ragged, long_layers.long_moves), (_wide, long_layers.long_pair), (_of_bits, long_layers.long_pair),
+        (_of_long_weights, general.weights_constant), (_of_blocks, general.weights_constant),
         (_apart, long_layers.long_ratio), (_uncounted, long_layers.long_counted), (_beyond, windows.counted_inside),
     ],
 )  # fmt: skip

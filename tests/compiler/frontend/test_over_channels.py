@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from compiler.driver import compile_graph
+from compiler.frontend.constraints import general
+from compiler.frontend.constraints.base import refusal
 from compiler.xgraph.ops import Cpu, Eltwise, EltwiseKind
 from isa.config import preset
 from tests.compiler.frontend.quantised_models import check_exact, host_operators, imported, model, node, weights
@@ -59,3 +61,13 @@ def test_features_of_an_input_are_its_channels() -> None:
     found = imported(model(nodes, (1, 6, 384), {"w": weights(384, 8, scale=0.05)}))
     assert not host_operators(found)
     assert next(op.kind for op in found.graph.ops if isinstance(op, Eltwise)) is EltwiseKind.SUM
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMean", "ReduceMax"])
+def test_a_part_of_the_rows_with_all_columns_goes_to_the_cpu(op_type: str) -> None:
+    reduced = node(op_type, "r", "m", axes=[3], keepdims=0)
+    nodes = [node("Conv", "x w", "a"), node("Reshape", "a halves", "r"), reduced, node("Relu", "m")]
+    table: dict[str, Any] = {"w": weights(4, 3, 1, 1), "halves": np.array([1, 4, 2, 20], np.int64)}
+    found = imported(model(nodes, (1, 3, 8, 5), table))
+    assert op_type in host_operators(found)
+    assert refusal(general.layout_reachable) in found.reasons.values()
