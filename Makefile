@@ -120,6 +120,8 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.long_layers
 	$(BIN)/python -m bench.row_definitions
 	$(BIN)/python -m bench.transformers
+	$(BIN)/python -m bench.transformers swin_tiny --row-words 96
+	$(BIN)/python -m bench.transformer_bounds
 	$(BIN)/python -m bench.trained $(TRAINED)
 	$(BIN)/python -m bench.labelled $(TRAINED)
 	$(BIN)/python -m bench.quantised

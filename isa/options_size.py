@@ -11,9 +11,9 @@ from isa.stages import ROWS_HELD
 
 HALF_BLOCKS = ((512, 36), (1024, 18), (2048, 9))
 """Words and bits of 18 Kbit."""
-ROW = {"LUT": (2050.0, 700.0, 28.0), "FF": (1900.0, 650.0, 0.0)}
+ROW = {"LUT": (2338.0, 700.0, 14.0), "FF": (1900.0, 650.0, 0.0)}
 """Of the unit with its lanes at the banks and its receiver; of each lane; of each element of a word."""
-PRODUCTS = {"LUT": (1000.0, 48.0), "FF": (2240.0, 102.0)}
+PRODUCTS = {"LUT": (1235.0, 30.0), "FF": (884.0, 186.0)}
 """Of LOADW and the weight memory's writes by bytes; of each element of a word."""
 LONG_SUM = {"xcup": {"LUT": 90.0, "FF": 104.0}, "xc7": {"LUT": 90.0, "FF": 104.0}, "ecp5": {"LUT": 164.0, "FF": 103.0}}
 """Of ``act16``, for each sum of the array, by family: on xc7 as on xcup."""

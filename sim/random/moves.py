@@ -14,6 +14,8 @@ from sim.random.footprint import Cells, Dram, Space, axes
 
 RECORDS_SHARE = 4
 """The first 1/4 of DRAM is filled with sensible requantisation records."""
+EIGHTHS = {Buffer.PARAM: (0, 2), Buffer.POOL_PARAM: (0, 2), Buffer.EXP: (2, 3), Buffer.NORM: (3, 4)}
+"""Of DRAM, from the base of CONST on: where sensible contents of a buffer begin and end."""
 
 INT4_SHARE = 0.3
 
@@ -104,9 +106,10 @@ def _fill(rng: random.Random, config: MachineConfig, dram: Dram, start: int, cou
 
 def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: Buffer, dst: int, count: int) -> Op:
     size = count * config.buffer_dram_bytes(buffer.name)
-    region = Region.CONST if buffer in (Buffer.PARAM, Buffer.POOL_PARAM) else rng.choice(list(Region))
-    room = dram.size // RECORDS_SHARE if region is Region.CONST else dram.size - dram.bases[region]
-    offset = rng.randint(0, max(0, room - size)) // config.axi_bytes * config.axi_bytes
+    begin, end = EIGHTHS.get(buffer, (0, 2))
+    region = Region.CONST if buffer in EIGHTHS else rng.choice(list(Region))
+    room = (end - begin) * dram.size // 8 if region is Region.CONST else dram.size - dram.bases[region]
+    offset = begin * dram.size // 8 + rng.randint(0, max(0, room - size)) // config.axi_bytes * config.axi_bytes
     int4 = int(buffer is Buffer.WEIGHT and rng.random() < INT4_SHARE)
     return Op("LOADP", {
         "offset": offset, "dst": dst, "count": count, "buffer": int(buffer), "region": int(region), "int4": int4,

@@ -13,14 +13,14 @@ from isa.buffers import REQUANT_WORD_BYTES
 from isa.codec import Op, broken_rule, encode
 from isa.config import MachineConfig
 from isa.errors import TilewrightError
-from isa.instructions import Region, Unit
+from isa.instructions import Buffer, Region, Unit
 from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS
 from sim.random.draw import int8
 from sim.random.elementwise import misc
 from sim.random.footprint import Dram, Footprint, OutOfRange, Space, footprint, space_size, surplus_lanes
-from sim.random.moves import RECORDS_SHARE, defining, load, loadp, save
+from sim.random.moves import EIGHTHS, RECORDS_SHARE, defining, load, loadp, save
 from sim.random.products import loadw
-from sim.random.rows import rows
+from sim.random.rows import exponential_words, factor_records, rows
 from sim.random.tokens import hazards, more_needs, serial_needs, with_tokens
 from sim.random.windows import Chain, conv, pool
 
@@ -103,7 +103,8 @@ def memory_size(config: MachineConfig) -> int:
 
 
 def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Mapping[Region, int]) -> Bytes:
-    """Random bytes; where CONST begins, requantisation records whose results are mostly within int8."""
+    """Random bytes; where CONST begins, requantisation records whose results are mostly within int8; then, for ROW,
+    tables and factors of all sizes."""
     rng = np.random.default_rng([seed, config.hash])
     memory = rng.integers(0, 256, memory_bytes, np.uint8)
     count = memory_bytes // RECORDS_SHARE // REQUANT_WORD_BYTES
@@ -120,6 +121,10 @@ def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Ma
     records = np.where(rng.random(count) < 0.05, rng.integers(-(1 << 63), 1 << 63, count), records)
     at = bases[Region.CONST]
     memory[at : at + records.nbytes] = records.view(np.uint8)
+    for buffer in (Buffer.EXP, Buffer.NORM) if config.build_rows else ():
+        begin, end = (bases[Region.CONST] + eighth * memory_bytes // 8 for eighth in EIGHTHS[buffer])
+        contents = exponential_words if buffer is Buffer.EXP else factor_records
+        memory[begin:end] = contents(rng, config, end - begin)
     return memory
 
 
