@@ -14,11 +14,8 @@ from hw.arithmetic.sums import extended
 from hw.conv.array import is_one_less, sum_shape
 from hw.conv.entries import kept_entries
 from hw.conv.sequence import address_bits, beat_flags
-from hw.copies import PINS, copies
+from hw.copies import PINS, Spread
 from isa.config import MachineConfig
-
-TOTALS_OF_COPY = PINS // 32
-"""Sums that the same registers tell what to do."""
 
 
 class Accumulate(wiring.Component):
@@ -66,7 +63,8 @@ class Accumulate(wiring.Component):
 
         totals: list[Value] = []
         beat = self.beat.beat
-        told = copies(m, Cat(self.next.valid, self.next.beat.first), -(-count // TOTALS_OF_COPY), "told")
+        told = Signal(2)
+        tells = Spread(m, told, Cat(self.next.valid, self.next.beat.first), "sync")
         adders = adders_of(platform, c)
         for n in range(count):
             pixel, lane = divmod(n, c.oc_p)
@@ -74,7 +72,7 @@ class Accumulate(wiring.Component):
             shown = self.sums[pixel][lane]
             if c.act16:
                 shown = _worth(shown, beat.high, one_more)
-            valid, first = told[n // TOTALS_OF_COPY]
+            valid, first = tells.of(c.sum_bits)
             totals.append(adders.running(m, shown, entry[n], first, one_more, valid, f"total_{n}"))
 
         done = Signal()
@@ -99,30 +97,27 @@ class Accumulate(wiring.Component):
         shadow = [Signal(signed(c.sum_bits), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
         kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
-            m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
+            m.d.sync += ends.eq(last)
             m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        groups = range(0, len(shadow), TOTALS_OF_COPY)
-        for first, fills in zip(groups, copies(m, self._arriving(), len(groups), "fills"), strict=True):
-            with m.If(fills):
-                group = slice(first, first + TOTALS_OF_COPY)
-                m.d.sync += [s.eq(total) for s, total in zip(shadow[group], totals[width:][group], strict=True)]
+        turns = Spread(m, left, Mux(done, cycles - 1, Mux(left != 0, left - 1, 0)), "sync", elsewhere=PINS)
+        fill = Signal()
+        fills = Spread(m, fill, self._arriving(), "sync")
+        for to, total in zip(shadow, totals[width:], strict=True):
+            fills.enable(to, total)
         m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
-        sums = [Signal(signed(c.sum_bits), name=f"drained_{n}") for n in range(width)]
-        corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
-        with m.Switch(left):
-            for turn in range(cycles):
-                first = turn * width
-                source = [*totals[:width], *shadow][first : first + width]
-                pixels = range(first // c.oc_p, first // c.oc_p + c.conv_ports)
-                taken = [kept[p] if turn else self.corrections[p] for p in pixels]
-                with m.Case((cycles - turn) % cycles):
-                    m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
-                    m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
         always = Const(1, 1)
-        for n, total in enumerate(sums):
-            correction: Value = corrections[n // c.oc_p]
+        source = [*totals[:width], *shadow]
+        for n in range(width):
+            total = Signal(signed(c.sum_bits), name=f"drained_{n}")
+            drained_correction = Signal(signed(32), name=f"drained_correction_{n}")
+            with m.Switch(turns.of(c.sum_bits)):
+                for turn in range(cycles):
+                    number = turn * width + n
+                    pixel = number // c.oc_p
+                    with m.Case((cycles - turn) % cycles):
+                        m.d.comb += total.eq(source[number])
+                        m.d.comb += drained_correction.eq(kept[pixel] if turn else self.corrections[pixel])
+            correction: Value = drained_correction
             if c.act16:
                 correction = extended(correction, c.sum_bits).as_signed()
             m.d.comb += self.acc[n].eq(adders.sum(m, correction, total, always, always, f"acc_{n}"))

@@ -7,13 +7,11 @@ from typing import Any
 from amaranth import Module, Signal, signed
 from amaranth.lib import data, memory
 
-from hw.copies import PINS, copies
+from hw.copies import Spread
 from isa.config import MachineConfig
 from isa.ram import ram_attributes
 from isa.requantisation import SUM_BITS
 
-ENTRIES_OF_COPY = PINS // 32
-"""Sums of an entry that the same register makes zero."""
 READ_AHEAD = 2
 """Cycles from the beat that asks for its entry to the entry: memory, then its register."""
 
@@ -30,13 +28,14 @@ def kept_entries(m: Module, config: MachineConfig, count: int, ahead: data.View,
     read = storage.read_port()
     write = storage.write_port()
     entry = Signal(entries, reset_less=True)
-    groups = range(0, count, ENTRIES_OF_COPY)
+    unused = Signal()
+    clears = Spread(m, unused, ~read.en, "sync")
     m.d.comb += [
         read.en.eq(ahead.valid & ahead.beat.first & ahead.beat.acc_in),
         read.addr.eq(ahead.beat.entry),
     ]
     m.d.sync += entry.eq(read.data)
-    for first, unused in zip(groups, copies(m, ~read.en, len(groups), "unused"), strict=True):
-        with m.If(unused):
-            m.d.sync += [entry[n].eq(0) for n in range(first, min(first + ENTRIES_OF_COPY, count))]
+    for n in range(count):
+        with m.If(clears.of(bits)):
+            m.d.sync += entry[n].eq(0)
     return write, entry
