@@ -12,7 +12,7 @@ from hw.arithmetic.adders import Adders, adders_of
 from hw.arithmetic.choice import pick
 from hw.arithmetic.sums import extended
 from hw.conv.array import is_one_less, sum_shape
-from hw.conv.entries import kept_entries
+from hw.conv.entries import asks_for, keep, kept_entries
 from hw.conv.sequence import address_bits, beat_flags
 from hw.copies import PINS, Spread
 from isa.config import MachineConfig
@@ -22,10 +22,10 @@ class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
     ``beat`` belongs to the sums present in this cycle, ``next`` is what it is in the next one, and ``ahead`` what it is
-    ``READ_AHEAD`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
-    the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
-    themselves are still intact; what is drained later waits in a shadow register. To each sum its pixel's
-    correction is added (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
+    ``READ_AHEAD + 1`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat,
+    while the next reduction adds up: last beats must be that far apart. In the first of them the accumulators themselves
+    are still intact; what is drained later waits in a shadow register. To each sum its pixel's correction is added
+    (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
     ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
@@ -59,7 +59,8 @@ class Accumulate(wiring.Component):
         m = Module()
         c = self.config
         count = c.px_p * c.oc_p
-        write, entry = kept_entries(m, c, count, self.ahead, c.sum_bits)
+        asked = Signal(asks_for(self.ahead).shape())
+        writes, entry = kept_entries(m, c, count, Spread(m, asked, asks_for(self.ahead), "sync"), c.sum_bits)
 
         totals: list[Value] = []
         beat = self.beat.beat
@@ -78,12 +79,9 @@ class Accumulate(wiring.Component):
         done = Signal()
         done_beat = Signal.like(beat)
         m.d.sync += [done.eq(self.beat.valid & beat.last), done_beat.eq(beat)]
-        m.d.comb += [
-            write.en.eq(done & done_beat.acc_out),
-            write.addr.eq(done_beat.entry),
-            self.stored.eq(done & done_beat.acc_out & done_beat.last_of_instruction),
-        ]
-        m.d.comb += [write.data[n].eq(total) for n, total in enumerate(totals)]
+        stores = Signal()
+        m.d.comb += [stores.eq(done & done_beat.acc_out), self.stored.eq(stores & done_beat.last_of_instruction)]
+        keep(m, writes, stores, done_beat.entry, totals)
         self._drain(m, adders, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 

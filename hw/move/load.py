@@ -245,11 +245,12 @@ class LoadUnit(wiring.Component):
             transfer.base.eq(pick(list(self.bases), region)),
             transfer.limit.eq(pick(list(self.limits), region)),
             transfer.offset.eq(Mux(is_load, load.offset, loadp.offset)),
-            transfer.rows.eq(Mux(is_load, load.rows, 1)),
+            transfer.one_row.eq(~is_load | (load.rows == 1)),
             transfer.pieces.eq(load.pixels),
             transfer.single.eq(~(is_load & apart) | (load.pixels == 1)),
             transfer.tag.parameter.eq(~is_load),
             # LOADP has one row of one piece: what follows it does not need.
+            transfer.rows.eq(load.rows),
             transfer.row_stride.eq(load.row_stride),
             transfer.step.eq(load.step),
             transfer.tag.lead.eq(load.lead),

@@ -58,9 +58,13 @@ class Rotator(wiring.Component):
         size, lanes = self.config.axi_bytes, self.config.ic_p
         cut = Signal.like(self.cut, name="cut_before")
         out = self.o.payload
-        rotated = [_rotated(part, cut.shift, min(size, lanes - read * size)) for read, part in enumerate(self.bytes)]
         advances = Spread(m, self.advance, ~self.o.valid | self.o.ready, elsewhere=PINS)
         advances.enable(cut, self.cut)
+        shift = Signal(cut.shift.shape())
+        shifts = Spread(m, shift, Mux(self.advance, self.cut.shift, shift), "sync")
+        rotated = [
+            _rotated(part, shifts.of(PINS), min(size, lanes - read * size)) for read, part in enumerate(self.bytes)
+        ]
         with m.If(self.advance):
             m.d.sync += [
                 self.o.valid.eq(cut.write | cut.done),

@@ -18,14 +18,15 @@ OFFSET_BITS = 32
 
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """``rows`` rows of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit``
-    is that of the region, ``ticket`` names the instruction in errors."""
+    """``rows`` rows (or ``one_row``) of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a
+    row; ``limit`` is that of the region, ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
         "offset": unsigned(OFFSET_BITS),
         "row_stride": unsigned(OFFSET_BITS),
         "rows": unsigned(12),
+        "one_row": unsigned(1),
         "pieces": unsigned(12),
         "single": unsigned(1),
         "step": unsigned(16),
@@ -85,13 +86,12 @@ class RunGenerator(wiring.Component):
             self.ticket.eq(transfer.ticket),
         ]
         new = self.i.payload
-        one_row, two_left = (Signal(name=name) for name in ("one_row", "two_left"))
-        m.d.comb += [one_row.eq(new.rows == 1), two_left.eq(rows_left == 2)]
-        # Whether a run leaves, and what comes then, is known late, and only chooses: in a module of its own, which synthesis
-        # keeps shallow.
+        two_left = Signal()
+        m.d.comb += two_left.eq(rows_left == 2)
+        # Whether a run leaves is known late, and only chooses: in a module of its own, which synthesis keeps shallow.
         m.submodules.late = late = Module()
-        left = Mux(~valid | (end_row & end_rows), one_row, Mux(end_row, two_left, end_rows))
-        late.d.sync += end_rows.eq(Mux(self.o.ready, left, Mux(valid, end_rows, one_row)))
+        left = Mux(~valid | (end_row & end_rows), new.one_row, Mux(end_row, two_left, end_rows))
+        late.d.sync += end_rows.eq(Mux(self.o.ready, left, Mux(valid, end_rows, new.one_row)))
         with m.If(self.i.ready):
             m.d.sync += [
                 valid.eq(self.i.valid),

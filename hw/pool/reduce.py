@@ -164,15 +164,16 @@ class WindowReduce(wiring.Component):
         with m.If(keep):
             m.d.sync += waiting_last.eq(control[-1].last_of_instruction)
         with m.If(load):
-            m.d.sync += [left.eq(~0), last.eq(waiting_last), turn.eq(0)]
+            m.d.sync += [left.eq(~0), last.eq(waiting_last)]
         with m.Elif(step):
-            m.d.sync += [left.eq(left[1:]), turn.eq(turn + 1)]
-        return moves, _Leaving(keeps, loads, turn)
+            m.d.sync += left.eq(left[1:])
+        return moves, _Leaving(keeps, loads, Spread(m, turn, Mux(load, 0, turn + step), "sync"))
 
     def _show(self, m: Module, leaving: _Leaving, sums: Sums, params: list[Signal]) -> None:
         """The pixels that leave, part by part, lane 0 of pixel 0 first."""
         width = self.config.pool_finish
-        turn = leaving.turn
+        turns = leaving.turns
+        turn = turns.of(PINS // 2)
         parts = []
         for p, (row, param) in enumerate(zip(sums, params, strict=True)):
             shadow: list[Signal] = []
@@ -183,14 +184,16 @@ class WindowReduce(wiring.Component):
             parts += [(n, shown[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
         numbers, values, words = zip(*parts, strict=True)
         m.d.comb += [self.o.p.part.eq(pick(numbers, turn)), self.o.p.param.eq(pick(words, turn))]
-        m.d.comb += [self.o.p.sums[n].eq(pick_by_halves(lane, turn)) for n, lane in enumerate(zip(*values, strict=True))]
+        for n, lane in enumerate(zip(*values, strict=True)):
+            luts = -(-len(lane) // 4)
+            m.d.comb += self.o.p.sums[n].eq(pick_by_halves(lane, turns.of(luts * len(lane[0]))))
 
 
 @dataclass(frozen=True)
 class _Leaving:
-    """When a finished window begins to wait (``keeps``) and when it moves on to leave (``loads``), and the part of it that
-    leaves now."""
+    """When a finished window begins to wait (``keeps``) and when it moves on to leave (``loads``), and the number of the part
+    of it that leaves now."""
 
     keeps: Spread
     loads: Spread
-    turn: Signal
+    turns: Spread

@@ -27,6 +27,8 @@ CONTROL = data.StructLayout({
 """What goes beside a step, from register to register."""
 
 Sums = list[list[Value]]
+RUNNING_PINS = 8
+"""Enables of a DSP that keeps a sum."""
 
 
 class WindowSums:
@@ -158,15 +160,16 @@ class WindowSums:
             self._m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
 
     def _by_turns(self, platform: Any) -> Sums:
-        m, move = self._m, self._step.move
+        m, moves = self._m, self._step.moves
         halves = halves_of_a_cycle(m)
         kind = doubled_cascades(platform, halves)
         _, working, adding, _ = self._control
         taps = [self._late(word, 1, f"tap_{j}") for j, word in enumerate(self._taps)]
         factors = [Signal(signed(9), name=f"factor_{n}", reset_less=True) for n in range(self._config.ic_p)]
         turn = Mux(halves.first, taps[0], taps[1])
-        with m.If(move):
-            m.d[FAST] += [factor.eq(_factor(working, turn, n)) for n, factor in enumerate(factors)]
+        for n, factor in enumerate(factors):
+            with m.If(moves.of(len(factor))):
+                m.d[FAST] += factor.eq(_factor(working, turn, n))
         shape = sum_shape(self._config)
         sums: Sums = []
         for p, pixel in enumerate(self._x):
@@ -174,10 +177,11 @@ class WindowSums:
             for n, factor in enumerate(factors):
                 first, second = (self._late(own[n], 1, f"x_{p}_{j}_{n}") for j, own in enumerate(pixel))
                 greatest = Signal(signed(8), name=f"greatest_{p}_{n}", reset_less=True)
-                with m.If(move & working.valid & (working.first | (greatest < first))):
+                with m.If(self._step.move & working.valid & (working.first | (greatest < first))):
                     m.d.sync += greatest.eq(first)
                 running = Running(adding.valid & adding.first, greatest, adding.max)
-                sums[p].append(kind.running_sum(m, first, second, factor, running, shape.width, move, f"{p}_{n}"))
+                enable = moves.of(RUNNING_PINS)
+                sums[p].append(kind.running_sum(m, first, second, factor, running, shape.width, enable, f"{p}_{n}"))
         return sums
 
 
