@@ -97,7 +97,7 @@ class ParameterMemory(wiring.Component):
             if not by_lanes:
                 numbers = [row * columns + column for row in range(self.rows)]
                 takes = [(self.write.column == number) | self._second(number) for number in numbers]
-                row = reduce(or_, (Mux(own, number, 0) for number, own in enumerate(takes)))
+                row = reduce(or_, (Mux(own, row, 0) for row, own in enumerate(takes)))
                 m.d.comb += [
                     write.en.eq(self.write.en & Cat(takes).any()),
                     write.addr.eq(Cat(row[:row_bits], self.write.addr)),
