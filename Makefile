@@ -139,7 +139,7 @@ bench: tools $(READY)
 	$(BIN)/python -m bench.batches
 	$(BIN)/python -m bench.resources
 	$(BIN)/python -m bench.size_model
-	$(BIN)/python -m bench.timing nano base --fan-out 1008
+	$(BIN)/python -m bench.timing nano base
 	$(BIN)/python -m bench.multipliers
 	$(BIN)/python -m bench.netlist
 

@@ -14,6 +14,7 @@ from amaranth.utils import ceil_log2
 from hw.arithmetic.choice import pick
 from hw.buffers.bank import Bank, write_granularity
 from hw.buffers.way import Lane, PhaseRequest, Way, arbitrate, delayed, first_of
+from hw.copies import PINS, Spread
 from hw.interfaces import FeatureMapRead, FeatureMapWrite
 from isa.config import MachineConfig
 
@@ -136,21 +137,21 @@ class FeatureMap(wiring.Component):
         """Two cycles after the row went to the bank. A parallel way selects the word of each phase by its group, and each lane
         the phase of its word; a serial way selects the phase first, which takes fewer LUTs."""
         if reader.serial:
-            phase = delayed(m, reader.first_asking([lane.place.phase for lane in reader.lanes]), 3, f"{name}_phase")
-            group = delayed(m, requests[0].group, 2, f"{name}_group")
+            phase = _selects(m, reader.first_asking([lane.place.phase for lane in reader.lanes]), 3, f"{name}_phase")
+            group = _selects(m, requests[0].group, 2, f"{name}_group")
             words = [
-                self._word(m, pick([bank.read_data for bank in row], phase), f"{name}_word{number}")
+                self._word(m, _selected([bank.read_data for bank in row], phase), f"{name}_word{number}")
                 for number, row in enumerate(zip(*banks, strict=True))
             ]
-            m.d.comb += [lane.port.data.eq(_or_fill(lane, pick(words, group))) for lane in reader.lanes]
+            m.d.comb += [lane.port.data.eq(_or_fill(lane, _selected(words, group))) for lane in reader.lanes]
             return
         words = []
         for number, (request, same) in enumerate(zip(requests, banks, strict=True)):
-            group = delayed(m, request.group, 2, f"{name}_group{number}")
-            words.append(self._word(m, pick([bank.read_data for bank in same], group), f"{name}_word{number}"))
+            group = _selects(m, request.group, 2, f"{name}_group{number}")
+            words.append(self._word(m, _selected([bank.read_data for bank in same], group), f"{name}_word{number}"))
         for number, lane in enumerate(reader.lanes):
-            phase = delayed(m, lane.place.phase, 3, f"{name}_phase{number}")
-            m.d.comb += lane.port.data.eq(_or_fill(lane, pick(words, phase)))
+            phase = _selects(m, lane.place.phase, 3, f"{name}_phase{number}")
+            m.d.comb += lane.port.data.eq(_or_fill(lane, _selected(words, phase)))
 
     def _word(self, m: Module, value: Value, name: str) -> Signal:
         word = Signal(8 * self.config.ic_p, name=name)
@@ -190,6 +191,24 @@ class FeatureMap(wiring.Component):
                 bank.write_row.eq(pick([request.row for request in requests], number)),
                 bank.write_data.eq(pick([word for _, (word, _) in writes], number)),
             ]
+
+
+def _selects(m: Module, number: Value, cycles: int, name: str) -> Spread:
+    """The number of that many cycles ago, which selects words."""
+    before = delayed(m, number, cycles - 1, name)
+    select = Signal(len(number), name=f"{name}_{cycles}", reset_less=True)
+    return Spread(m, select, before, "sync")
+
+
+def _selected(words: Sequence[Value], select: Spread) -> Value:
+    """The word of that number. Each copy of the number selects a part of it; four words to a LUT are chosen from."""
+    if len(words) == 1:
+        return words[0]
+    luts = -(-len(words) // 4)
+    bits = max(1, PINS // luts)
+    firsts = range(0, len(words[0]), bits)
+    parts = ([word[first : first + bits] for word in words] for first in firsts)
+    return Cat(pick(part, select.of(luts * len(part[0]))) for part in parts)
 
 
 def _or_fill(lane: Lane, word: Value) -> Value:

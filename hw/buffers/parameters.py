@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
@@ -92,13 +94,14 @@ class ParameterMemory(wiring.Component):
             write = memory.write_port(granularity=8 if by_lanes else None)
             read = memory.read_port()
             first = column * self.beat_bits // 8
-            for row in range(0 if by_lanes else self.rows):
-                number = row * columns + column
-                with m.If((self.write.column == number) | self._second(number)):
-                    m.d.comb += [
-                        write.en.eq(self.write.en),
-                        write.addr.eq(Cat(Const(row, row_bits), self.write.addr)),
-                    ]
+            if not by_lanes:
+                numbers = [row * columns + column for row in range(self.rows)]
+                takes = [(self.write.column == number) | self._second(number) for number in numbers]
+                row = reduce(or_, (Mux(own, row, 0) for row, own in enumerate(takes)))
+                m.d.comb += [
+                    write.en.eq(self.write.en & Cat(takes).any()),
+                    write.addr.eq(Cat(row[:row_bits], self.write.addr)),
+                ]
             if by_lanes:
                 m.d.comb += [write.en.eq(by_lanes.en[first : first + width // 8]), write.addr.eq(by_lanes.addr)]
                 data: Value = by_lanes.data.as_value()[8 * first : 8 * first + width]

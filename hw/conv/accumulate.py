@@ -12,23 +12,20 @@ from hw.arithmetic.adders import Adders, adders_of
 from hw.arithmetic.choice import pick
 from hw.arithmetic.sums import extended
 from hw.conv.array import is_one_less, sum_shape
-from hw.conv.entries import kept_entries
+from hw.conv.entries import asks_for, keep, kept_entries
 from hw.conv.sequence import address_bits, beat_flags
-from hw.copies import PINS, copies
+from hw.copies import PINS, Spread
 from isa.config import MachineConfig
-
-TOTALS_OF_COPY = PINS // 32
-"""Sums that the same registers tell what to do."""
 
 
 class Accumulate(wiring.Component):
     """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
 
     ``beat`` belongs to the sums present in this cycle, ``next`` is what it is in the next one, and ``ahead`` what it is
-    ``READ_AHEAD`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat, while
-    the next reduction adds up: last beats must be that far apart. In the first of them the accumulators
-    themselves are still intact; what is drained later waits in a shadow register. To each sum its pixel's
-    correction is added (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
+    ``READ_AHEAD + 1`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat,
+    while the next reduction adds up: last beats must be that far apart. In the first of them the accumulators themselves
+    are still intact; what is drained later waits in a shadow register. To each sum its pixel's correction is added
+    (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
     ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
@@ -62,11 +59,13 @@ class Accumulate(wiring.Component):
         m = Module()
         c = self.config
         count = c.px_p * c.oc_p
-        write, entry = kept_entries(m, c, count, self.ahead, c.sum_bits)
+        asked = Signal(asks_for(self.ahead).shape())
+        writes, entry = kept_entries(m, c, count, Spread(m, asked, asks_for(self.ahead), "sync"), c.sum_bits)
 
         totals: list[Value] = []
         beat = self.beat.beat
-        told = copies(m, Cat(self.next.valid, self.next.beat.first), -(-count // TOTALS_OF_COPY), "told")
+        told = Signal(2)
+        tells = Spread(m, told, Cat(self.next.valid, self.next.beat.first), "sync")
         adders = adders_of(platform, c)
         for n in range(count):
             pixel, lane = divmod(n, c.oc_p)
@@ -74,18 +73,15 @@ class Accumulate(wiring.Component):
             shown = self.sums[pixel][lane]
             if c.act16:
                 shown = _worth(shown, beat.high, one_more)
-            valid, first = told[n // TOTALS_OF_COPY]
+            valid, first = tells.of(c.sum_bits)
             totals.append(adders.running(m, shown, entry[n], first, one_more, valid, f"total_{n}"))
 
         done = Signal()
         done_beat = Signal.like(beat)
         m.d.sync += [done.eq(self.beat.valid & beat.last), done_beat.eq(beat)]
-        m.d.comb += [
-            write.en.eq(done & done_beat.acc_out),
-            write.addr.eq(done_beat.entry),
-            self.stored.eq(done & done_beat.acc_out & done_beat.last_of_instruction),
-        ]
-        m.d.comb += [write.data[n].eq(total) for n, total in enumerate(totals)]
+        stores = Signal()
+        m.d.comb += [stores.eq(done & done_beat.acc_out), self.stored.eq(stores & done_beat.last_of_instruction)]
+        keep(m, writes, stores, done_beat.entry, totals)
         self._drain(m, adders, totals, done & ~done_beat.acc_out, done_beat.last_of_instruction)
         return m
 
@@ -99,30 +95,27 @@ class Accumulate(wiring.Component):
         shadow = [Signal(signed(c.sum_bits), name=f"shadow_{n}", reset_less=True) for n in range(len(totals) - width)]
         kept = [Signal(signed(32), name=f"correction_{p}", reset_less=True) for p in range(c.px_p)]
         with m.If(done):
-            m.d.sync += [left.eq(cycles - 1), ends.eq(last)]
+            m.d.sync += ends.eq(last)
             m.d.sync += [to.eq(self.corrections[p]) for p, to in enumerate(kept)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        groups = range(0, len(shadow), TOTALS_OF_COPY)
-        for first, fills in zip(groups, copies(m, self._arriving(), len(groups), "fills"), strict=True):
-            with m.If(fills):
-                group = slice(first, first + TOTALS_OF_COPY)
-                m.d.sync += [s.eq(total) for s, total in zip(shadow[group], totals[width:][group], strict=True)]
+        turns = Spread(m, left, Mux(done, cycles - 1, Mux(left != 0, left - 1, 0)), "sync", elsewhere=PINS)
+        fill = Signal()
+        fills = Spread(m, fill, self._arriving(), "sync")
+        for to, total in zip(shadow, totals[width:], strict=True):
+            fills.enable(to, total)
         m.d.sync += [self.valid.eq(done | (left != 0)), self.last.eq(last if cycles == 1 else ends & (left == 1))]
-        sums = [Signal(signed(c.sum_bits), name=f"drained_{n}") for n in range(width)]
-        corrections = [Signal(signed(32), name=f"drained_correction_{p}") for p in range(c.conv_ports)]
-        with m.Switch(left):
-            for turn in range(cycles):
-                first = turn * width
-                source = [*totals[:width], *shadow][first : first + width]
-                pixels = range(first // c.oc_p, first // c.oc_p + c.conv_ports)
-                taken = [kept[p] if turn else self.corrections[p] for p in pixels]
-                with m.Case((cycles - turn) % cycles):
-                    m.d.comb += [to.eq(total) for to, total in zip(sums, source, strict=True)]
-                    m.d.comb += [to.eq(correction) for to, correction in zip(corrections, taken, strict=True)]
         always = Const(1, 1)
-        for n, total in enumerate(sums):
-            correction: Value = corrections[n // c.oc_p]
+        source = [*totals[:width], *shadow]
+        for n in range(width):
+            total = Signal(signed(c.sum_bits), name=f"drained_{n}")
+            drained_correction = Signal(signed(32), name=f"drained_correction_{n}")
+            with m.Switch(turns.of(c.sum_bits)):
+                for turn in range(cycles):
+                    number = turn * width + n
+                    pixel = number // c.oc_p
+                    with m.Case((cycles - turn) % cycles):
+                        m.d.comb += total.eq(source[number])
+                        m.d.comb += drained_correction.eq(kept[pixel] if turn else self.corrections[pixel])
+            correction: Value = drained_correction
             if c.act16:
                 correction = extended(correction, c.sum_bits).as_signed()
             m.d.comb += self.acc[n].eq(adders.sum(m, correction, total, always, always, f"acc_{n}"))

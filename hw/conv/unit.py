@@ -147,7 +147,7 @@ class ConvUnit(wiring.Component):
             accumulate.sums.eq(array.sums),
             accumulate.beat.eq(arriving),
             accumulate.next.eq(beats[latency - 1]),
-            accumulate.ahead.eq(beats[latency - READ_AHEAD]),
+            accumulate.ahead.eq(beats[latency - READ_AHEAD - 1]),
             accumulate.corrections.eq(inputs.corrections),
             inputs.beat.eq(beats[window_beat]),
             inputs.ahead.eq(beats[window_beat - READ_AHEAD]),

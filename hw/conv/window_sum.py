@@ -11,9 +11,10 @@ from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.conv.entries import kept_entries
+from hw.conv.entries import asks_for, keep, kept_entries
 from hw.conv.sequence import beat_flags
 from hw.conv.tree import add_tree
+from hw.copies import Spread
 from isa.config import MachineConfig
 from isa.latency import array_latency, tree_stages
 
@@ -61,21 +62,23 @@ class WindowSum(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        write, entry = kept_entries(m, c, c.px_p, self.ahead)
+        asked = Signal(asks_for(self.ahead).shape())
+        writes, entry = kept_entries(m, c, c.px_p, Spread(m, asked, asks_for(self.ahead)))
 
         beat = self.beat.beat
+        stores = Signal()
         stored = Signal.like(beat.entry)
         factor = Signal(signed(9), reset_less=True)
         ends = self.beat.valid & beat.last
         drains = ends & ~beat.acc_out
-        m.d.sync += [write.en.eq(ends & beat.acc_out), stored.eq(beat.entry)]
+        m.d.sync += [stores.eq(ends & beat.acc_out), stored.eq(beat.entry)]
         with m.If(drains):
             m.d.sync += factor.eq(-beat.w_zp)
         second = Signal()
         if takes_turns(c):
             first = Signal()
             m.d.sync += [first.eq(drains), second.eq(first)]
-        m.d.comb += write.addr.eq(stored)
+        totals = []
         for p in range(c.px_p):
             inputs = add_tree(m, list(self.x[p]), f"inputs_{p}")
             for n in range(self.delay - tree_stages(c.ic_p)):
@@ -85,9 +88,10 @@ class WindowSum(wiring.Component):
             total = Signal(signed(32), name=f"total_{p}", reset_less=True)
             with m.If(self.beat.valid):
                 m.d.sync += total.eq(inputs + Mux(beat.first, entry[p], total))
-            m.d.comb += write.data[p].eq(total)
+            totals.append(total)
             product = self._in_turns(m, p, total, factor, second) if takes_turns(c) else self._at_once(m, p, total, factor)
             m.d.comb += self.corrections[p].eq(product)
+        keep(m, writes, stores, stored, totals)
         return m
 
     def _at_once(self, m: Module, p: int, total: Signal, factor: Signal) -> Value:

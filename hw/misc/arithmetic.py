@@ -8,14 +8,21 @@ from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.arithmetic.cascade import registered
 from hw.arithmetic.doubled import lanes_by_turns
 from hw.arithmetic.sums import chosen_sum, extended
-from hw.misc.delay import Delay
+from hw.copies import Spread
+from hw.misc.delay import Delay, Goes
 from hw.misc.numbers import SETTINGS, slice_layout
 from hw.misc.reduce import LaneReduce
 from hw.misc.rounding import SUM_BITS, WHOLE, Round
 from isa.config import MachineConfig
 from isa.latency import MISC_ROUNDING, misc_factors, product_latency
+
+TOTAL_BITS = 45
+"""Of the sum of both products."""
+ROUND_PINS = 80
+"""Pins of a stage of ``Round`` that are told when it goes: its registers, and logic before them."""
 
 
 class Arithmetic(wiring.Component):
@@ -59,15 +66,18 @@ class Arithmetic(wiring.Component):
             reduce.values.eq(self.i.a),
         ]
         reduced = Delay(m, reduce.total, "reduced")
-        goes = Delay(m, self.i.valid, "goes")
+        goes = Goes(m, self.i.valid, "goes")
         lanes = [_Lane(m, lane, goes) for lane in range(self.config.misc_lanes)]
         factors = [self._factor(m, lane, reduced) for lane in lanes]
-        products = self._multiplied(m, platform, factors, goes(self._factors))
+        products = self._multiplied(m, platform, factors, goes)
+        compares = Signal()
+        # No slice is on its way when the settings change: a copy may be a cycle late.
+        told = Spread(m, compares, self.settings.compares, "sync")
         for lane, product in zip(lanes, products, strict=True):
             m.submodules[f"round{lane.number}"] = round_ = Round()
             m.d.comb += [
-                round_.total.eq(self._total(m, lane, product)),
-                round_.goes.eq(Cat(goes(self._products + 2 + stage) for stage in range(MISC_ROUNDING))),
+                round_.total.eq(self._total(m, lane, product, told.of(2 * TOTAL_BITS))),
+                round_.goes.eq(Cat(goes(self._products + 2 + stage, ROUND_PINS) for stage in range(MISC_ROUNDING))),
                 round_.shift.eq(self.settings.shift),
                 self.r[lane.number].eq(round_.r),
             ]
@@ -89,31 +99,30 @@ class Arithmetic(wiring.Component):
         reduced_now = reduced(at - 1 - self._reduce.latency)
         return lane.register(at - 1, 18, "u", Mux(without_y(2), 0, Mux(self.settings.reduces, reduced_now, first)))
 
-    def _multiplied(self, m: Module, platform: Any, factors: list[Signal], goes: Value) -> list[Value]:
+    def _multiplied(self, m: Module, platform: Any, factors: list[Signal], goes: Goes) -> list[Value]:
         """Each lane's ``u m_a``; with ``array_clock`` 2 a DSP makes those of two lanes by turns."""
         if self.config.array_clock == 1:
-            products = [Signal(signed(44), name=f"product_a_{n}", reset_less=True) for n in range(len(factors))]
-            with m.If(goes):
-                m.d.sync += [to.eq(u * self.settings.m_a) for to, u in zip(products, factors, strict=True)]
-            return list(products)
+            return [
+                registered(m, (u * self.settings.m_a)[:44].as_signed(), f"product_a_{n}", goes(self._factors, 44))
+                for n, u in enumerate(factors)
+            ]
         return lanes_by_turns(m, platform, factors, self.settings.m_a, 44, "product_a")
 
-    def _total(self, m: Module, lane: _Lane, product_a: Value) -> Signal:
-        """The sum of both products, or one of them, and the constant."""
+    def _total(self, m: Module, lane: _Lane, product_a: Value, compares: Value) -> Signal:
+        """The sum of both products, or (where it ``compares``) one of them, and the constant."""
         settings = self.settings
         at = self._products
         since = at - self._factors
         product_b = lane.second(since + 1)
         adds = lane.without_y(since + 3) | settings.uses_y
-        subtracts = settings.compares
-        operand = (extended(product_b, 45) & adds.replicate(45)) ^ subtracts.replicate(45)
-        total = Signal(signed(45), name=f"total_{lane.number}")
-        m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), 45), operand, subtracts))
-        both = lane.register(at, 45, "both", total)
+        operand = (extended(product_b, TOTAL_BITS) & adds.replicate(TOTAL_BITS)) ^ compares.replicate(TOTAL_BITS)
+        total = Signal(signed(TOTAL_BITS), name=f"total_{lane.number}")
+        m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), TOTAL_BITS), operand, compares))
+        both = lane.register(at, TOTAL_BITS, "both", total)
         # With one signal for the choice, each bit of it is part of the LUT that adds the constant.
         takes_b = lane.register(at, 1, "takes_b", total[-1] ^ settings.picks_less)
         own_a, own_b = lane.register(at, 35, "own_a", product_a), lane.register(at, 35, "own_b", product_b)
-        kept = Mux(settings.compares, Mux(takes_b, own_b, own_a), both)
+        kept = Mux(compares, Mux(takes_b, own_b, own_a), both)
         constant = extended(settings.constant, SUM_BITS)
         return lane.register(at + 1, SUM_BITS, "total", chosen_sum(constant, extended(kept, SUM_BITS)))
 
@@ -124,7 +133,7 @@ class _Lane:
     second: Delay
     without_y: Delay
 
-    def __init__(self, m: Module, number: int, goes: Delay) -> None:
+    def __init__(self, m: Module, number: int, goes: Goes) -> None:
         self._m = m
         self._goes = goes
         self.number = number
@@ -132,6 +141,6 @@ class _Lane:
     def register(self, cycle: int, bits: int, name: str, value: Value) -> Signal:
         """It stands still where there is no slice so many cycles before."""
         signal = Signal(signed(bits), name=f"{name}_{self.number}", reset_less=True)
-        with self._m.If(self._goes(cycle)):
+        with self._m.If(self._goes(cycle, bits)):
             self._m.d.sync += signal.eq(value)
         return signal

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from amaranth import Module, Signal, Value
 
+from hw.copies import Spread
+
 
 class Delay:
     """A value and what it was one, two, ... cycles ago: registers are made as far as they are asked for."""
@@ -20,3 +22,21 @@ class Delay:
             self._m.d.sync += register.eq(newest)
             self._ages.append(register)
         return self._ages[cycles]
+
+
+class Goes:
+    """Whether there is a value so many cycles later, in as many registers as the pins of a cycle need."""
+
+    def __init__(self, m: Module, valid: Value, name: str) -> None:
+        self._m = m
+        self._name = name
+        self._valid = valid
+        self._later: list[Spread] = []
+
+    def __call__(self, cycles: int, pins: int) -> Value:
+        """For so many pins more."""
+        while len(self._later) < cycles:
+            before = self._later[-1].signal if self._later else self._valid
+            register = Signal(name=f"{self._name}_{len(self._later) + 1}", reset_less=True)
+            self._later.append(Spread(self._m, register, before, "sync"))
+        return self._later[cycles - 1].of(pins) if cycles else self._valid

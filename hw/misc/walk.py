@@ -12,6 +12,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.sums import chosen_sum
+from hw.copies import PINS, Spread
 from hw.interfaces import TICKET_BITS, unit_layout
 from hw.misc.numbers import SETTINGS, is_one_of, settings_of
 from hw.misc.operand import TURN
@@ -91,17 +92,18 @@ class Walk(wiring.Component):
                 moves.eq(Cat(~after[loop] & after[loop + 1 :].all() for loop in range(LOOPS))),
                 opens.eq(idle | final[-1]),
             ]
+        over = Signal()
+        m.d.comb += over.eq(~walking | (step & last))
+        idles = Spread(m, idle, Mux(idle, ~self.i.valid, over & ~self.needs), "sync", elsewhere=PINS)
+        idles.enable(now, self.i.payload)
         with m.If(idle):
             m.d.sync += [
-                idle.eq(~self.i.valid),
                 walking.eq(self.i.valid),
-                now.eq(self.i.payload),
                 alone.eq(is_one_of(taken.mode, *MISC_ALONE)),
                 reduces.eq(is_one_of(taken.mode, *MISC_REDUCTIONS)),
             ]
         with m.Else():
-            over = ~walking | (step & last)
-            m.d.sync += [idle.eq(over & ~self.needs), walking.eq(~over)]
+            m.d.sync += walking.eq(~over)
         return m
 
     def _count(self, m: Module, taken: Any, fields: Any, final: Signal, moves: Signal, idle: Signal, step: Signal) -> Signal:

@@ -24,8 +24,8 @@ from hw.move.parameters import FILL_LAYOUT, MEMORIES, ParameterWriter, choose, i
 from hw.move.product_weights import PRODUCT_LAYOUT, ProductWriter, lane_write
 from hw.move.rotator import packed_layout
 from hw.move.runs import OFFSET_BITS, RunGenerator
-from hw.move.segments import cut_context
-from hw.move.words import WordWalk, walk_layout, word_layout
+from hw.move.segments import cut_context, cut_word_layout
+from hw.move.words import WordWalk, walk_layout
 from isa.capabilities import unit_rows
 from isa.config import MachineConfig
 from isa.faults import Fault
@@ -103,7 +103,7 @@ class LoadUnit(wiring.Component):
         back = back_layout(config)
         m.submodules.queue = queue = RamFifo(config, width=back.size, depth=AHEAD)
         m.submodules.walk = walk = WordWalk(config, cut_context(config))
-        m.submodules.words = words = RegisterSlice(word_layout(config, cut_context(config)))
+        m.submodules.words = words = RegisterSlice(cut_word_layout(config))
         m.submodules.packer = packer = Packer(config)
         m.submodules.packed = packed = RegisterSlice(packed_layout(config))
         m.submodules.parameters = parameters = ParameterWriter(config)
@@ -116,7 +116,13 @@ class LoadUnit(wiring.Component):
         ]
         connect(m, engine.axi, flipped(self.axi))
         connect(m, feeder.chunks, packer.chunks)
-        connect(m, walk.o, words.i)
+        word = walk.o.payload
+        m.d.comb += [
+            words.i.valid.eq(walk.o.valid),
+            walk.o.ready.eq(words.i.ready),
+            *(words.i.payload[name].eq(word[name]) for name in word.shape().members),
+            words.i.payload.steps.eq(word.context.window & word.end_pixel),
+        ]
         connect(m, words.o, packer.words)
         m.d.comb += packer.next_more.eq(words.next.more)
         connect(m, packer.o, packed.i)
@@ -239,11 +245,12 @@ class LoadUnit(wiring.Component):
             transfer.base.eq(pick(list(self.bases), region)),
             transfer.limit.eq(pick(list(self.limits), region)),
             transfer.offset.eq(Mux(is_load, load.offset, loadp.offset)),
-            transfer.rows.eq(Mux(is_load, load.rows, 1)),
+            transfer.one_row.eq(~is_load | (load.rows == 1)),
             transfer.pieces.eq(load.pixels),
             transfer.single.eq(~(is_load & apart) | (load.pixels == 1)),
             transfer.tag.parameter.eq(~is_load),
             # LOADP has one row of one piece: what follows it does not need.
+            transfer.rows.eq(load.rows),
             transfer.row_stride.eq(load.row_stride),
             transfer.step.eq(load.step),
             transfer.tag.lead.eq(load.lead),

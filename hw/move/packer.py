@@ -12,7 +12,7 @@ from hw.interfaces import TICKET_BITS
 from hw.move.chunks import chunk_layout
 from hw.move.ring import ChunkRing
 from hw.move.rotator import Rotator, packed_layout
-from hw.move.segments import SegmentMachine, cut_context, position_bits
+from hw.move.segments import SegmentMachine, cut_word_layout, position_bits
 from hw.move.words import word_layout
 from isa.config import MachineConfig
 
@@ -39,7 +39,7 @@ class Packer(wiring.Component):
         self.config = config
         super().__init__({
             "chunks": In(stream.Signature(chunk_layout(config))),
-            "words": In(stream.Signature(word_layout(config, cut_context(config)))),
+            "words": In(stream.Signature(cut_word_layout(config))),
             "next_more": In(word_layout(config, 0)["more"].shape),
             "o": Out(stream.Signature(packed_layout(config))),
             "starved": Out(1),

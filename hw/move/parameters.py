@@ -13,6 +13,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from hw.arithmetic.choice import pick
 from hw.axi.read_engine import read_beat_layout
+from hw.copies import PINS, Spread
 from hw.interfaces import TICKET_BITS, BufferWrite, TableWrite
 from hw.move.chunks import beat_tag
 from isa.capabilities import built_buffers
@@ -187,18 +188,19 @@ class ParameterWriter(wiring.Component):
                         m.d.sync += [occupied.eq(0), usable.eq(0), ready.eq(0)]
 
         addr = Signal(16)
-        beat_column = Signal(column.shape())
+        beat_column = Signal.like(column)
+        beat_columns = Spread(m, beat_column, column, "sync")
         even, odd = (Signal(self.config.axi_data_bits, name=name) for name in ("even", "odd"))
         both = Signal()
         data = self.beats.payload.data
         m.d.sync += [
-            addr.eq(word), beat_column.eq(column), both.eq(int4),
+            addr.eq(word), both.eq(int4),
             even.eq(Mux(int4, widened(data, 0), data)), odd.eq(Mux(int4, widened(data, 4), data)),
         ]  # fmt: skip
         for kind, name in memories(self.config).items():
             port = getattr(self, name)
             m.d.sync += port.en.eq(write & (buffer == kind))
-            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_column), port.data.eq(even)]
+            m.d.comb += [port.addr.eq(addr), port.column.eq(beat_columns.of(PINS)), port.data.eq(even)]
         m.d.comb += [self.weights.both.eq(both), self.weights.odd.eq(odd)]
         table = self.table_write
         m.d.sync += [

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.arithmetic.choice import pick
+from hw.copies import PINS, Spread
 from hw.move.ring import COLUMN_BITS, reads_of
 from isa.config import MachineConfig
 
@@ -57,17 +58,21 @@ class Rotator(wiring.Component):
         size, lanes = self.config.axi_bytes, self.config.ic_p
         cut = Signal.like(self.cut, name="cut_before")
         out = self.o.payload
-        rotated = [_rotated(part, cut.shift, min(size, lanes - read * size)) for read, part in enumerate(self.bytes)]
-        m.d.comb += self.advance.eq(~self.o.valid | self.o.ready)
+        advances = Spread(m, self.advance, ~self.o.valid | self.o.ready, elsewhere=PINS)
+        advances.enable(cut, self.cut)
+        shift = Signal(cut.shift.shape())
+        shifts = Spread(m, shift, Mux(self.advance, self.cut.shift, shift), "sync")
+        rotated = [
+            _rotated(part, shifts.of(PINS), min(size, lanes - read * size)) for read, part in enumerate(self.bytes)
+        ]
         with m.If(self.advance):
             m.d.sync += [
-                cut.eq(self.cut),
                 self.o.valid.eq(cut.write | cut.done),
                 *(out[name].eq(cut[name]) for name in ("write", "done", "addr")),
             ]
-            for n in range(lanes):
-                byte = rotated[n // size].word_select(n % size, COLUMN_BITS)
-                m.d.sync += out.data.word_select(n, 8).eq(Mux(byte[8] & cut.used[n], byte[:8], cut.fill))
+        for n in range(lanes):
+            byte = rotated[n // size].word_select(n % size, COLUMN_BITS)
+            advances.enable(out.data.word_select(n, 8), Mux(byte[8] & cut.used[n], byte[:8], cut.fill))
         return m
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Signal, unsigned
+from amaranth import Module, Mux, Signal, unsigned
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -18,14 +18,15 @@ OFFSET_BITS = 32
 
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """``rows`` rows of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a row; ``limit``
-    is that of the region, ``ticket`` names the instruction in errors."""
+    """``rows`` rows (or ``one_row``) of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a
+    row; ``limit`` is that of the region, ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
         "offset": unsigned(OFFSET_BITS),
         "row_stride": unsigned(OFFSET_BITS),
         "rows": unsigned(12),
+        "one_row": unsigned(1),
         "pieces": unsigned(12),
         "single": unsigned(1),
         "step": unsigned(16),
@@ -85,6 +86,12 @@ class RunGenerator(wiring.Component):
             self.ticket.eq(transfer.ticket),
         ]
         new = self.i.payload
+        two_left = Signal()
+        m.d.comb += two_left.eq(rows_left == 2)
+        # Whether a run leaves is known late, and only chooses: in a module of its own, which synthesis keeps shallow.
+        m.submodules.late = late = Module()
+        left = Mux(~valid | (end_row & end_rows), new.one_row, Mux(end_row, two_left, end_rows))
+        late.d.sync += end_rows.eq(Mux(self.o.ready, left, Mux(valid, end_rows, new.one_row)))
         with m.If(self.i.ready):
             m.d.sync += [
                 valid.eq(self.i.valid),
@@ -94,7 +101,6 @@ class RunGenerator(wiring.Component):
                 rows_left.eq(new.rows),
                 pieces_left.eq(new.pieces),
                 end_row.eq(new.single),
-                end_rows.eq(new.rows == 1),
             ]
         with m.Elif(self.o.ready):
             with m.If(end_row):
@@ -102,7 +108,6 @@ class RunGenerator(wiring.Component):
                     row.eq(next_row),
                     offset.eq(next_row),
                     rows_left.eq(rows_left - 1),
-                    end_rows.eq(rows_left == 2),
                     pieces_left.eq(transfer.pieces),
                     end_row.eq(transfer.single),
                 ]

@@ -113,6 +113,7 @@ class SaveUnit(wiring.Component):
             transfer.offset.eq(save.offset),
             transfer.row_stride.eq(save.row_stride),
             transfer.rows.eq(save.rows),
+            transfer.one_row.eq(save.rows == 1),
             transfer.pieces.eq(save.pixels),
             transfer.single.eq(~apart | (save.pixels == 1)),
             transfer.step.eq(save.step),

@@ -35,6 +35,11 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
     })
 
 
+def cut_word_layout(config: MachineConfig) -> data.StructLayout:
+    """A word of LOAD. ``steps``: it ends a pixel of a window, and the next one begins ``step`` bytes behind that."""
+    return data.StructLayout({**word_layout(config, cut_context(config)).members, "steps": unsigned(1)})
+
+
 def position_bits(config: MachineConfig) -> int:
     """Of a position among the chunks of a ring, in bytes from the first byte of chunk 0."""
     return (config.axi_bytes + max(config.window_bytes, config.ic_p) + config.ic_p).bit_length()
@@ -73,7 +78,7 @@ class SegmentMachine(wiring.Component):
         flags = flags_of(config)
         self.position = unsigned(position_bits(config))
         super().__init__({
-            "words": In(stream.Signature(word_layout(config, cut_context(config)))),
+            "words": In(stream.Signature(cut_word_layout(config))),
             "next_more": In(word_layout(config, 0)["more"].shape),
             "present": In(depth),
             "arrived": In(1),
@@ -175,9 +180,8 @@ class SegmentMachine(wiring.Component):
             m.d.comb += [passed["base"].eq(next_pixel), passed["start"].eq(next_pixel)]
         with m.Else():
             m.d.comb += [passed["base"].eq(base), passed["start"].eq(stop)]
-        steps = context.window & word.end_pixel
-        far, near = Mux(steps, base, reach), Mux(steps, to_next_reach, self.next_more)
-        m.d.comb += passed["reach"].eq(chosen_sum(far, near, ~steps))
+        far, near = Mux(word.steps, base, reach), Mux(word.steps, to_next_reach, self.next_more)
+        m.d.comb += passed["reach"].eq(chosen_sum(far, near, ~word.steps))
         return passed
 
     def _wraps(self, here: dict[str, Signal]) -> Value:

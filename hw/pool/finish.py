@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import stepped
+from hw.copies import Spread
 from hw.interfaces import FeatureMapWrite, TableWrite
 from hw.pool.layouts import FINISH_LAYOUT, param_read, pixel_layout
 from hw.post.activation import FINISH
@@ -19,6 +20,9 @@ from hw.window.placement import place_layout
 from hw.window.queue import Queue
 from isa.config import MachineConfig
 from isa.latency import post_latency
+
+BYPASS_PINS = 64
+"""Of a finishing lane: bits of its bias, and of the scale that bypassing replaces."""
 
 
 def depth(config: MachineConfig) -> int:
@@ -86,6 +90,8 @@ class PixelFinish(wiring.Component):
         ]
         m.d.sync += room.eq(stepped(room, leave, take & (pixel.part == 0), depth(c)))
 
+        bypass = Signal()
+        bypasses = Spread(m, bypass, Mux(take, settings.bypass, bypass), "sync")
         looked_up = Signal()
         sums = Signal.like(pixel.sums)
         ending = Signal.like(settings)
@@ -96,7 +102,7 @@ class PixelFinish(wiring.Component):
             vector.valid.eq(looked_up),
             *(acc.eq(total) for acc, total in zip(vector.p.acc, sums, strict=True)),
             vector.p.params.eq(self.params.data),
-            vector.p.bypass.eq(ending.bypass),
+            vector.p.bypass.eq(Cat(bypasses.of(BYPASS_PINS) for _ in vector.p.acc)),
             gather.i.valid.eq(finished.valid),
             gather.i.p.eq(finished.p),
             results.i.valid.eq(gather.o.valid),

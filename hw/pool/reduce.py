@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.cascade import registered
 from hw.arithmetic.choice import pick, pick_by_halves
+from hw.copies import PINS, Spread
 from hw.interfaces import BufferRead, operand_layout
 from hw.pool.layouts import param_word, pixel_layout, reduction_layout, tap_word
 from hw.pool.step import Step, late
@@ -53,19 +55,20 @@ class WindowReduce(wiring.Component):
         m = Module()
         operand = self.i.p
         settings = self.settings.p
+        control = [Signal(CONTROL, name=f"control_{n}") for n in range(pool_latency(self.config))]
         depthwise = Signal()
-        move = Signal()
         take = Signal()
+        move = Signal(init=1)
+        moves, leaving = self._leave(m, move, control)
         m.d.comb += [
             depthwise.eq(settings.mode == PoolMode.DEPTHWISE.value),
             self.i.ready.eq(self.settings.valid & move),
-            take.eq(self.i.valid & self.i.ready),
             self.settings.ready.eq(take & operand.last_of_instruction),
         ]
-        step = Step(self.config, operand, settings, take, move)
+        takes = Spread(m, take, self.i.valid & self.settings.valid & move, elsewhere=PINS)
+        step = Step(self.config, operand, settings, takes, moves)
         param = self._walk_words(m, step, depthwise)
 
-        control = [Signal(CONTROL, name=f"control_{n}") for n in range(pool_latency(self.config))]
         with m.If(move):
             m.d.sync += control[0].valid.eq(take)
             m.d.sync += [to.eq(source) for source, to in pairwise(control)]
@@ -82,7 +85,7 @@ class WindowReduce(wiring.Component):
                 control[0].offset.eq(Mux(depthwise, ~settings.w_zp, plain)),
             ]
         sums = WindowSums(m, self.config, step, [port.data for port in self.taps], control).made(platform)
-        self._leave(m, move, control, sums, self._params(m, step, control, param))
+        self._show(m, leaving, sums, self._params(m, step, control, param))
         return m
 
     def _walk_words(self, m: Module, step: Step, depthwise: Signal) -> Signal:
@@ -100,7 +103,7 @@ class WindowReduce(wiring.Component):
         ]
         for n, port in enumerate(self.taps):
             word = (tap + n)[: len(port.addr)]
-            asked = late(m, move, Cat(take & depthwise, word), tap_delay(self.config, n), f"asked_{n}")
+            asked = late(m, step.moves, Cat(take & depthwise, word), tap_delay(self.config, n), f"asked_{n}")
             m.d.comb += [port.en.eq(asked[0] & move), port.addr.eq(asked[1:])]
         with m.If(take):
             m.d.sync += fresh.eq(operand.last_of_instruction)
@@ -135,49 +138,62 @@ class WindowReduce(wiring.Component):
                 m.d.sync += number.eq(word.after(Mux(control[-2].first, start, number), count))
         return words
 
-    def _leave(self, m: Module, move: Signal, control: list[Any], sums: Sums, params: list[Signal]) -> None:
-        """Finished windows: the one that waits, the one that leaves, and when the stages stand still for them."""
+    def _leave(self, m: Module, move: Signal, control: list[Any]) -> tuple[Spread, _Leaving]:
+        """Finished windows: the one that waits, the one that leaves, and when the stages stand still for them (``move``)."""
         turns = self.config.px_p * self.config.pool_parts
         left = Signal(turns)
         turn = Signal(range(max(2, turns)))
         waits, waiting_last, last = (Signal(name=name) for name in ("waits", "waiting_last", "last"))
         finished, keep, load, step = (Signal(name=name) for name in ("finished", "keep", "load", "step"))
+        keeps = Spread(m, keep, control[-1].valid & control[-1].last & move)
+        loads = Spread(m, load, waits & (~left[0] | (self.o.ready & ~left[1:].any())))
         m.d.comb += [
             finished.eq(control[-1].valid & control[-1].last),
-            keep.eq(finished & move),
             self.o.valid.eq(left[0]),
             self.o.p.last.eq(last & ~left[self.config.pool_parts :].any()),
             step.eq(self.o.valid & self.o.ready),
-            load.eq(waits & (~left[0] | (step & ~left[1:].any()))),
         ]
         waiting = Signal()
         m.d.comb += waiting.eq(keep | (waits & ~load))
         m.d.sync += waits.eq(waiting)
         if turns == 1:
-            m.d.comb += move.eq(~(finished & waits) | load)
+            moves = Spread(m, move, ~(finished & waits) | load, elsewhere=PINS)
         else:
             finishing = Mux(move, control[-2].valid & control[-2].last, finished)
-            moved = Signal(init=1)
-            m.d.sync += moved.eq(~(finishing & waiting))
-            m.d.comb += move.eq(moved)
+            moves = Spread(m, move, ~(finishing & waiting), "sync", elsewhere=PINS)
         with m.If(keep):
             m.d.sync += waiting_last.eq(control[-1].last_of_instruction)
         with m.If(load):
-            m.d.sync += [left.eq(~0), last.eq(waiting_last), turn.eq(0)]
+            m.d.sync += [left.eq(~0), last.eq(waiting_last)]
         with m.Elif(step):
-            m.d.sync += [left.eq(left[1:]), turn.eq(turn + 1)]
-        self._show(m, keep, load, turn, sums, params)
+            m.d.sync += left.eq(left[1:])
+        return moves, _Leaving(keeps, loads, Spread(m, turn, Mux(load, 0, turn + step), "sync"))
 
-    def _show(self, m: Module, keep: Value, load: Value, turn: Signal, sums: Sums, params: list[Signal]) -> None:
+    def _show(self, m: Module, leaving: _Leaving, sums: Sums, params: list[Signal]) -> None:
         """The pixels that leave, part by part, lane 0 of pixel 0 first."""
         width = self.config.pool_finish
+        turns = leaving.turns
+        turn = turns.of(PINS // 2)
         parts = []
         for p, (row, param) in enumerate(zip(sums, params, strict=True)):
-            *shadow, word = (
-                registered(m, registered(m, source, f"waiting_{p}_{n}", keep), f"shadow_{p}_{n}", load)
-                for n, source in enumerate((*row, param))
-            )
-            parts += [(n, shadow[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
+            shadow: list[Signal] = []
+            for n, source in enumerate((*row, param)):
+                waiting = registered(m, source, f"waiting_{p}_{n}", leaving.keeps.of(len(source)))
+                shadow.append(registered(m, waiting, f"shadow_{p}_{n}", leaving.loads.of(len(source))))
+            *shown, word = shadow
+            parts += [(n, shown[n * width : (n + 1) * width], word) for n in range(self.config.pool_parts)]
         numbers, values, words = zip(*parts, strict=True)
         m.d.comb += [self.o.p.part.eq(pick(numbers, turn)), self.o.p.param.eq(pick(words, turn))]
-        m.d.comb += [self.o.p.sums[n].eq(pick_by_halves(lane, turn)) for n, lane in enumerate(zip(*values, strict=True))]
+        for n, lane in enumerate(zip(*values, strict=True)):
+            luts = -(-len(lane) // 4)
+            m.d.comb += self.o.p.sums[n].eq(pick_by_halves(lane, turns.of(luts * len(lane[0]))))
+
+
+@dataclass(frozen=True)
+class _Leaving:
+    """When a finished window begins to wait (``keeps``) and when it moves on to leave (``loads``), and the number of the part
+    of it that leaves now."""
+
+    keeps: Spread
+    loads: Spread
+    turns: Spread

@@ -6,16 +6,19 @@ from typing import Any
 
 from amaranth import Const, Module, Mux, Signal, Value, signed
 
+from hw.copies import Spread
 from isa.config import MachineConfig
 
 
 class Step:
-    """What ``WindowReduce`` is shown in a cycle in which it takes something; ``take`` implies ``move``."""
+    """What ``WindowReduce`` is shown in a cycle in which it takes something; ``take`` implies ``move``. Registers of many bits
+    follow copies, ``takes`` and ``moves``."""
 
-    def __init__(self, config: MachineConfig, operand: Any, settings: Any, take: Signal, move: Signal) -> None:
+    def __init__(self, config: MachineConfig, operand: Any, settings: Any, takes: Spread, moves: Spread) -> None:
         self._config = config
         self.operand, self.settings = operand, settings
-        self.take, self.move = take, move
+        self.takes, self.moves = takes, moves
+        self.take, self.move = takes.signal, moves.signal
 
     @property
     def count(self) -> Value:
@@ -34,9 +37,10 @@ class Step:
             Mux(operand.side_by_side, operand.counted[p + j], operand.counted[apart]),
         )
 
-    def bytes(self, m: Module, p: int, j: int, enable: Value) -> list[Signal]:
-        """Registers with the bytes of a tap, taken at ``enable``: zero where it does not count, and where there is no step."""
+    def bytes(self, m: Module, p: int, j: int, enables: Spread) -> list[Signal]:
+        """Registers with the bytes of a tap, taken at ``enables``: zero where it does not count, and where there is no step."""
         word, counted = self.word(p, j)
+        enable = enables.of(len(word))
         clear = Signal(name=f"clear_{p}_{j}")
         m.d.comb += clear.eq(enable & ~(self.take & (counted | ~self.settings.by_count) & (self.count > j)))
         x = [Signal(signed(8), name=f"x_{p}_{j}_{n}", reset_less=True) for n in range(self._config.ic_p)]
@@ -47,11 +51,11 @@ class Step:
         return x
 
 
-def late(m: Module, move: Value, value: Value, cycles: int, name: str) -> Value:
+def late(m: Module, moves: Spread, value: Value, cycles: int, name: str) -> Value:
     """The value of so many cycles ago, those not counted in which nothing moved."""
     for cycle in range(cycles):
         later = Signal(value.shape(), name=f"{name}_later_{cycle}", reset_less=True)
-        with m.If(move):
+        with m.If(moves.of(len(value))):
             m.d.sync += later.eq(value)
         value = later
     return value

@@ -15,6 +15,7 @@ from hw.arithmetic.doubled import FAST, Running, doubled_cascades, halves_of_a_c
 from hw.arithmetic.dsp48e2 import Enables
 from hw.arithmetic.packing import GAP, SEED, unpack
 from hw.arithmetic.sums import chosen_sum, extended
+from hw.copies import Spread
 from hw.pool.layouts import sum_shape
 from hw.pool.step import Step, late
 from isa.config import MachineConfig
@@ -26,6 +27,8 @@ CONTROL = data.StructLayout({
 """What goes beside a step, from register to register."""
 
 Sums = list[list[Value]]
+RUNNING_PINS = 8
+"""Enables of a DSP that keeps a sum."""
 
 
 class WindowSums:
@@ -57,10 +60,13 @@ class WindowSums:
         """``taps``: words of the taps' memories, a cycle after they were asked for (and ``tap_delay`` more)."""
         self._m, self._config, self._step = m, config, step
         self._taps, self._control = taps, control
+        going = [Signal(name=f"goes_{stage}") for stage in range(len(control) - 1)]
+        self._goes = [Spread(m, goes, step.move & at.valid) for goes, at in zip(going, control, strict=False)]
+        """Where a step leaves a stage."""
         pixels, several = range(config.px_p), range(config.pool_taps)
         # What works by turns adds in every cycle, and so nothing where there is no step; the others rest then.
-        enable = step.move if pool_by_turns(config) else step.take
-        self._x = [[step.bytes(m, p, j, enable) for j in several] for p in pixels]
+        enables = step.moves if pool_by_turns(config) else step.takes
+        self._x = [[step.bytes(m, p, j, enables) for j in several] for p in pixels]
 
     def made(self, platform: Any) -> Sums:
         """The sum for every pixel and channel."""
@@ -73,12 +79,15 @@ class WindowSums:
             [Signal(shape, name=f"sum_{p}_{n}", reset_less=True) for n in range(self._config.ic_p)]
             for p in range(self._config.px_p)
         ]
+        control = self._control[-2]
+        afresh = Signal()
+        clears = Spread(self._m, afresh, control.first | control.max)
         for p, n, value, lacks_one in way(platform):
-            self._accumulate(value, sums[p][n], lacks_one=lacks_one)
+            self._accumulate(value, sums[p][n], clears, lacks_one=lacks_one)
         return [list(row) for row in sums]
 
     def _late(self, value: Value, cycles: int, name: str) -> Value:
-        return late(self._m, self._step.move, value, cycles, name)
+        return late(self._m, self._step.moves, value, cycles, name)
 
     def _factors(self, j: int) -> list[Signal]:
         """What tap ``j`` of each channel is multiplied by: the tap less ``w_zp``, or one (less one, as ``offset``)."""
@@ -100,38 +109,38 @@ class WindowSums:
 
     def _added(self, products: list[Value], name: str) -> Value:
         """The registered products of a step, added if there are several."""
-        m, move, control = self._m, self._step.move, self._control
-        held = [Signal(product.shape(), name=f"product_{name}_{j}", reset_less=True) for j, product in enumerate(products)]
-        with m.If(move & control[1].valid):
-            m.d.sync += [to.eq(product) for to, product in zip(held, products, strict=True)]
+        m, goes = self._m, self._goes
+        held: list[Value] = [
+            registered(m, product, f"product_{name}_{j}", goes[1].of(len(product))) for j, product in enumerate(products)
+        ]
         if len(held) == 1:
             return held[0]
         total = reduce(add, held)
-        step = Signal(total.shape(), name=f"step_{name}", reset_less=True)
-        with m.If(move & control[2].valid):
-            m.d.sync += step.eq(total)
-        return step
+        return registered(m, total, f"step_{name}", goes[2].of(len(total)))
 
     def _cascades(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
         """The same along cascades; the low one of two pixels that are packed lacks one. What rests is not computed anew."""
         m, kind = self._m, cascades_of(platform)
         several = range(self._config.pool_taps)
-        goes = [Signal(name=f"goes_{stage}") for stage in range(len(several) + 2)]
-        m.d.comb += [one.eq(self._step.move & control.valid) for one, control in zip(goes, self._control, strict=False)]
-        enables = [Enables(*goes[j : j + 3]) for j in several]
+        goes = self._goes
         more = (self._config.pool_taps - 1).bit_length()
-        shared = [[kind.operand(m, f, f"factor_{j}_{n}", goes[j]) for n, f in enumerate(self._factors(j))] for j in several]
+        shared = [
+            [kind.operand(m, f, f"factor_{j}_{n}", goes[j].of(len(f))) for n, f in enumerate(self._factors(j))] for j in several
+        ]
         x = [
             [[_through(m, byte, goes[:j], f"x_{p}_{j}_{n}") for n, byte in enumerate(pixel[j])] for j in several]
             for p, pixel in enumerate(self._x)
         ]
         for p in range(0, self._config.px_p, 2):
             pair = p + 1 < self._config.px_p
+            bits = (GAP if pair else 0) + 17 + more
             for n in range(self._config.ic_p):
                 name = f"{p}_{n}"
                 bytes_ = [Pair(x[p + 1][j][n], x[p][j][n]) if pair else x[p][j][n] for j in several]
-                operands = [(kind.operand(m, byte, f"wide_{name}_{j}", goes[j]), shared[j][n]) for j, byte in enumerate(bytes_)]
-                total = kind.chain(m, operands, SEED if pair else 0, (GAP if pair else 0) + 17 + more, name, enables)
+                enables = [Enables(*(stage.of(bits) for stage in goes[j : j + 3])) for j in several]
+                wide = [kind.operand(m, byte, f"wide_{name}_{j}", enables[j].factors) for j, byte in enumerate(bytes_)]
+                operands = [(own, shared[j][n]) for j, own in enumerate(wide)]
+                total = kind.chain(m, operands, SEED if pair else 0, bits, name, enables)
                 if pair:
                     high, low = unpack(total)
                     yield p + 1, n, high, False
@@ -139,26 +148,28 @@ class WindowSums:
                 else:
                     yield p, n, total, False
 
-    def _accumulate(self, value: Value, total: Signal, *, lacks_one: bool) -> None:
-        """``value`` is a step of a pixel's channel. A maximum and its rivals are bytes: few bits tell which is greater."""
+    def _accumulate(self, value: Value, total: Signal, clears: Spread, *, lacks_one: bool) -> None:
+        """``value`` is a step of a pixel's channel, added to nothing where it ``clears``. A maximum and its rivals are bytes:
+        few bits tell which is greater."""
         control = self._control[-2]
         kept = total[:8].as_signed()
         lower = value[:9].as_signed() < kept if lacks_one else value[:8].as_signed() <= kept
         keep = control.max & ~control.first & lower
-        before = Mux(control.first | control.max, 0, total)
+        before = Mux(clears.of(len(total)), 0, total)
         with self._m.If(self._step.move & control.valid), self._m.If(~keep):
             self._m.d.sync += total.eq(chosen_sum(extended(value, len(total)), before, int(lacks_one)))
 
     def _by_turns(self, platform: Any) -> Sums:
-        m, move = self._m, self._step.move
+        m, moves = self._m, self._step.moves
         halves = halves_of_a_cycle(m)
         kind = doubled_cascades(platform, halves)
         _, working, adding, _ = self._control
         taps = [self._late(word, 1, f"tap_{j}") for j, word in enumerate(self._taps)]
         factors = [Signal(signed(9), name=f"factor_{n}", reset_less=True) for n in range(self._config.ic_p)]
         turn = Mux(halves.first, taps[0], taps[1])
-        with m.If(move):
-            m.d[FAST] += [factor.eq(_factor(working, turn, n)) for n, factor in enumerate(factors)]
+        for n, factor in enumerate(factors):
+            with m.If(moves.of(len(factor))):
+                m.d[FAST] += factor.eq(_factor(working, turn, n))
         shape = sum_shape(self._config)
         sums: Sums = []
         for p, pixel in enumerate(self._x):
@@ -166,10 +177,11 @@ class WindowSums:
             for n, factor in enumerate(factors):
                 first, second = (self._late(own[n], 1, f"x_{p}_{j}_{n}") for j, own in enumerate(pixel))
                 greatest = Signal(signed(8), name=f"greatest_{p}_{n}", reset_less=True)
-                with m.If(move & working.valid & (working.first | (greatest < first))):
+                with m.If(self._step.move & working.valid & (working.first | (greatest < first))):
                     m.d.sync += greatest.eq(first)
                 running = Running(adding.valid & adding.first, greatest, adding.max)
-                sums[p].append(kind.running_sum(m, first, second, factor, running, shape.width, move, f"{p}_{n}"))
+                enable = moves.of(RUNNING_PINS)
+                sums[p].append(kind.running_sum(m, first, second, factor, running, shape.width, enable, f"{p}_{n}"))
         return sums
 
 
@@ -178,10 +190,10 @@ def tap_delay(config: MachineConfig, tap: int) -> int:
     return tap if config.dsp_packing and not pool_by_turns(config) else 0
 
 
-def _through(m: Module, value: Value, goes: Sequence[Value], name: str) -> Value:
+def _through(m: Module, value: Value, goes: Sequence[Spread], name: str) -> Value:
     """From register to register, each of which takes it when it goes."""
     for stage, one in enumerate(goes):
-        value = registered(m, value, f"{name}_later_{stage}", one)
+        value = registered(m, value, f"{name}_later_{stage}", one.of(len(value)))
     return value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from amaranth import Const, Module, Mux, Signal, Value
 
 from hw.arithmetic.small import at_most
+from hw.copies import Spread
 from hw.window.addresses import Row, TapAddresses
 from hw.window.fields import greatest
 from hw.window.generator import WindowGenerator
@@ -87,7 +88,7 @@ class _PoolTapLoop(TapLoop):
 
 
 class _PoolTapAddresses(TapAddresses):
-    def more_ports(self, m: Module, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
+    def more_ports(self, m: Module, moves: Spread, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
         """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``; its column is compared a stage later."""
         for e in range(self.taps - 1):
             row = rows[e % self.lanes]
@@ -97,10 +98,11 @@ class _PoolTapAddresses(TapAddresses):
             needed = Mux(summed.side_by_side, summed.count > e + 1, (summed.count > 1) & (e < self.lanes))
             away = Mux(summed.side_by_side, self.lanes * (1 + e // self.lanes), summed.d_x)
             port = self.o.p.lanes[self.lanes + e]
-            m.d.sync += [
-                further.eq(row.base + away),
-                x_further.eq(row.x + away),
-                read.eq(row.inside & needed),
-                port.read.eq(read & (x_further < wrapped.i_w)),
-                port.addr.eq(further + row.in_ring),
-            ]
+            with m.If(moves.of(len(further) + len(x_further) + len(port.addr))):
+                m.d.sync += [
+                    further.eq(row.base + away),
+                    x_further.eq(row.x + away),
+                    read.eq(row.inside & needed),
+                    port.read.eq(read & (x_further < wrapped.i_w)),
+                    port.addr.eq(further + row.in_ring),
+                ]

@@ -25,11 +25,11 @@ LANES_OF_HALVES = 8
 
 
 def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -> data.StructLayout:
-    """A vector of sums with all that is to be done with it; ``bypass``: steps 1 to 5 only saturate (MAX)."""
+    """A vector of sums with all that is to be done with it; ``bypass`` of a lane: steps 1 to 5 only saturate (MAX)."""
     return data.StructLayout({
         "acc": data.ArrayLayout(signed(sum_bits), lanes),
         "params": data.ArrayLayout(unsigned(64), lanes),
-        "bypass": unsigned(1),
+        "bypass": unsigned(lanes),
         **finish_fields(result_bits),
     })
 
@@ -106,7 +106,7 @@ class PostProcess(wiring.Component):
                 lane.advance.eq(told.advance),
                 lane.acc.eq(self.i.p.acc[n]),
                 lane.param.eq(self.i.p.params[n]),
-                lane.bypass.eq(self.i.p.bypass),
+                lane.bypass.eq(self.i.p.bypass[n]),
                 activate.i.p.r[n].eq(lane.r),
             ]
             if doubled and n % LANES_OF_HALVES == 0:

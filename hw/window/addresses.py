@@ -10,6 +10,7 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.copies import Spread
 from hw.interfaces import TICKET_BITS
 from hw.window.fields import shapes_of
 from hw.window.layouts import TapSignature, marks_of, step_layout
@@ -60,7 +61,7 @@ class TapAddresses(wiring.Component):
         common = data.StructLayout({"valid": 1, **settings, **marks})
         summed = Signal(common)
         wrapped = Signal(common)
-        m.d.comb += self.move.eq(~self.o.valid | self.o.ready)
+        moves = Spread(m, self.move, ~self.o.valid | self.o.ready, elsewhere=2 * common.size)
         with m.If(self.move):
             m.d.sync += [summed.valid.eq(tap.valid), wrapped.eq(summed), self.o.valid.eq(wrapped.valid)]
             m.d.sync += [summed[name].eq(tap.settings[name]) for name in settings]
@@ -68,18 +69,20 @@ class TapAddresses(wiring.Component):
                 m.d.sync += summed.pad_value.eq(Mux(tap.low, tap.settings.pad_low, tap.settings.pad_value))
             m.d.sync += [summed[name].eq(getattr(tap, name)) for name in marks]
             m.d.sync += [out[name].eq(wrapped[name]) for name in ("pad_value", "ticket", *marks)]
-            found = []
-            for p in range(self.lanes):
-                pixel = tap.pixels[p]
-                row = Signal(address + 1, name=f"row{p}")
-                y = Signal(ROW_NUMBER.width, name=f"y{p}")
-                x = Signal(Widths.of_input(self.config).column, name=f"x{p}")
-                base = Signal(address, name=f"base{p}")
-                is_pixel = Signal(name=f"is_pixel{p}")
-                in_ring = Signal(address, name=f"row_in_ring{p}")
-                base_later = Signal(address, name=f"base_later{p}")
-                read = Signal(name=f"read{p}")
-                inside = is_pixel & (y < summed.i_h)
+        found = []
+        for p in range(self.lanes):
+            pixel = tap.pixels[p]
+            row = Signal(address + 1, name=f"row{p}")
+            y = Signal(ROW_NUMBER.width, name=f"y{p}")
+            x = Signal(Widths.of_input(self.config).column, name=f"x{p}")
+            base = Signal(address, name=f"base{p}")
+            is_pixel = Signal(name=f"is_pixel{p}")
+            in_ring = Signal(address, name=f"row_in_ring{p}")
+            base_later = Signal(address, name=f"base_later{p}")
+            read = Signal(name=f"read{p}")
+            inside = is_pixel & (y < summed.i_h)
+            port = out.lanes[p]
+            with m.If(moves.of(sum(map(len, (row, y, x, base, in_ring, base_later, port.addr))))):
                 m.d.sync += [
                     row.eq(pixel.row + tap.row),
                     y.eq(pixel.y + tap.y),
@@ -89,12 +92,12 @@ class TapAddresses(wiring.Component):
                     in_ring.eq(ring_add(row, 0, summed.i_ring)),
                     base_later.eq(base),
                     read.eq(inside & (x < summed.i_w)),
-                    out.lanes[p].read.eq(read),
-                    out.lanes[p].addr.eq(base_later + in_ring),
+                    port.read.eq(read),
+                    port.addr.eq(base_later + in_ring),
                 ]
-                found.append(Row(inside, x, base, in_ring))
-            self.more_ports(m, found, summed, wrapped)
+            found.append(Row(inside, x, base, in_ring))
+        self.more_ports(m, moves, found, summed, wrapped)
         return m
 
-    def more_ports(self, m: Module, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
-        """The ports behind those of the pixels: none, if a step takes one tap."""
+    def more_ports(self, m: Module, moves: Spread, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
+        """The ports behind those of the pixels, which step when it ``moves``: none, if a step takes one tap."""

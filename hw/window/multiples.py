@@ -8,6 +8,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.utils import bits_for
 
+from hw.copies import Spread
 from hw.window.fields import greatest
 from hw.window.pixels import Widths
 from isa.latency import raster_rounds
@@ -23,7 +24,7 @@ def multiples_layout(widths: Widths, lanes: int) -> data.StructLayout:
 
 
 def held_walk(
-    m: Module, given: Any, widths: Widths, lanes: int, release: Signal, gone: Signal
+    m: Module, given: Any, widths: Widths, lanes: int, release: Signal, gone: Value
 ) -> tuple[data.View, data.View, Signal]:
     """Hold the walk of the stream ``given``, with the multiples of its steps, while the previous walk still runs.
 
@@ -51,10 +52,8 @@ def held_walk(
     rounds = raster_rounds(lanes)
     count = Signal(range(rounds + 1))
     m.d.comb += [given.ready.eq(empty), armed.eq(~empty & ~begun & (count == rounds))]
-    m.d.sync += [
-        empty.eq(Mux(empty, ~given.valid, gone)),
-        begun.eq(~empty & (begun | release)),
-    ]
+    empties = Spread(m, empty, Mux(empty, ~given.valid, gone), "sync", elsewhere=steps.shape().size)
+    m.d.sync += begun.eq(~empty & (begun | release))
 
     def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
         """From the multiples up to ``known`` those up to twice as much."""
@@ -67,7 +66,7 @@ def held_walk(
 
     with m.If(empty):
         first = given.p.row_step, given.p.y_step, given.p.column_step
-        m.d.sync += [walk.eq(given.p), count.eq(0)]
+        m.d.sync += count.eq(0)
         m.d.sync += [steps[part][1].eq(step) for part, step in zip(("row", "y", "column"), first, strict=True)]
         row, y, column = ((step, step) for step in first)
         sums(1, row, y, column, given.p.ring)
@@ -76,6 +75,7 @@ def held_walk(
             with m.Case(k):
                 m.d.sync += count.eq(k + 1)
                 sums(2 << k, steps.row, steps.y, steps.column, walk.ring)
+    empties.enable(walk, given.p)
     return walk, steps, armed
 
 

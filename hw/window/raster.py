@@ -51,12 +51,16 @@ class RasterWalk(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        release, accept, move, gone = (Signal(name=name) for name in ("release", "accept", "move", "gone"))
-        """The first group of a walk is counted; the next one is; what is counted is chosen from; the first group is put out."""
+        release, accept, move, leads = (Signal(name=name) for name in ("release", "accept", "move", "leads"))
+        """The first group of a walk is counted; the next one is; what is counted is chosen from; a first group is chosen."""
+        gone = leads & (~self.o.valid | self.o.ready)
+        """It is put out."""
         walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, release, gone)
         place, placed = counted(m, walk, self.lanes, self.advances, armed, release, accept)
         chosen = self._choose(m, walk, steps, release, place, placed, accept, move)
-        self._add(m, walk, place, chosen, move, gone)
+        self._add(m, walk, place, chosen, move)
+        with m.If(move):
+            m.d.sync += leads.eq(placed & place.first)
         return m
 
     def _choose(
@@ -97,7 +101,7 @@ class RasterWalk(wiring.Component):
                     m.d.sync += rise.row_less.eq(row - ring)
         return _Chosen(chosen, valid, start)
 
-    def _add(self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal, gone: Signal) -> None:
+    def _add(self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal) -> None:
         """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
         n = self.lanes
         group = chosen.group
@@ -119,7 +123,7 @@ class RasterWalk(wiring.Component):
             lanes.append(lane)
         following = pick([lanes[a].as_value() for a in self.advances], group.phase)
         free = ~self.o.valid | self.o.ready
-        m.d.comb += [move.eq(~chosen.valid | free), gone.eq(chosen.valid & group.first & free)]
+        m.d.comb += move.eq(~chosen.valid | free)
         out = self.o.p
         with m.If(free):
             for p in range(n):

@@ -30,7 +30,8 @@ def wide_nets(mapped: Mapping[str, Mapped], top: str, sources: Mapping[str, str]
     names = Names(graph, mapped, sources)
     wide = []
     for net, loads in graph.loads.items():
-        if loads.total() > most and graph.kinds.get(net) is not Kind.CONSTANT:
+        driven = net in graph.inputs or graph.kinds.get(net, Kind.CONSTANT) is not Kind.CONSTANT
+        if loads.total() > most and driven:
             driver = Point(graph.inputs[net], "") if net in graph.inputs else names.net(net)
             wide.append(WideNet(loads.total(), driver, ", ".join(f"{count} {pin}" for pin, count in loads.most_common(3))))
     return sorted(wide, key=lambda found: (-found.pins, found.driver.signal))

@@ -6,6 +6,9 @@ import dataclasses
 from collections import deque
 from typing import Any
 
+import pytest
+
+from hw import copies
 from hw.axi.signature import RESP_ERROR_BIT
 from hw.core import Core
 from isa.codec import Op, encode
@@ -87,10 +90,11 @@ def run(ops: list[Op], memory: bytearray) -> dict[str, int]:
         await host.write(ctx, Register.PROGRAM_WORDS, len(words))
         await host.write(ctx, Register.IRQ_ENABLE, 1)
         await host.write(ctx, Register.CONTROL, 1)
-        for _ in range(3000):
-            if ctx.get(core.irq):
-                break
+        cycles = 0
+        while not ctx.get(core.irq) and cycles < 3000:
             await host.cycle(ctx)
+            cycles += 1
+        seen["cycles"] = cycles
         for register in (Register.ID, Register.STATUS, Register.ERROR_CODE, Register.ERROR_PC, Register.WRITE_BEATS):
             seen[register.name] = await host.read(ctx, register)
 
@@ -114,7 +118,14 @@ IMAGE, LOADED, CONVOLVED, POOLED, ADDED = 0x000, 0, 16, 32, 48
 WEIGHTS, PARAMS, POOL_PARAMS, TAPS, RESULT = 0x400, 0x440, 0x480, 0x4C0, 0x800
 
 
-def test_every_unit_takes_part() -> None:
+def test_every_unit_takes_part_with_few_copies_and_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = every_unit()
+    monkeypatch.setattr(copies, "PINS", 5)
+    assert every_unit() == few
+
+
+def every_unit() -> int:
+    """The cycles that it takes."""
     memory = bytearray(MEMORY_BYTES)
     image = [(7 * n) % 23 - 11 for n in range(8 * CONFIG.ic_p)]
     memory[IMAGE : IMAGE + len(image)] = bytes(value & 0xFF for value in image)
@@ -160,6 +171,7 @@ def test_every_unit_takes_part() -> None:
         ),
     ]  # fmt: skip
     seen = run(ops, memory)
+    cycles = seen.pop("cycles")
 
     expected = []
     for pixel in range(8):
@@ -169,6 +181,7 @@ def test_every_unit_takes_part() -> None:
             expected.append(convolved + 3 * x[lane] - 1)
     assert seen == {"ID": 0x52574C54, "STATUS": Status.DONE | Status.IDLE, "ERROR_CODE": 0, "ERROR_PC": 0, "WRITE_BEATS": 4}
     assert list(memory[RESULT : RESULT + 32]) == [value & 0xFF for value in expected]
+    return cycles
 
 
 def test_a_fault_stops_the_machine_and_names_the_instruction() -> None:

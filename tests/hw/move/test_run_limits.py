@@ -60,6 +60,7 @@ def test_as_a_sum_says() -> None:
             "step": rng.choice((size, size + 3, 65535)), "limit": NO_LIMIT,
         }  # fmt: skip
         transfer["single"] = int(transfer["pieces"] == 1)
+        transfer["one_row"] = int(transfer["rows"] == 1)
         ends = [(address - transfer["base"]) % WRAP + size for address, _ in runs(transfer)]
         for limit in (0, 1, 0x80000000, NO_LIMIT - 1, NO_LIMIT, *(min(end, NO_LIMIT - 1) - rng.randint(0, 1) for end in ends)):
             transfer["limit"] = limit

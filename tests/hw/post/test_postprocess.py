@@ -89,10 +89,13 @@ def activation_case(rng: random.Random, lanes: int = LANES) -> tuple[Vector, lis
 
 def post_case(rng: random.Random, lanes: int = LANES) -> tuple[Vector, list[int]]:
     side = random_side(rng)
-    bypass = rng.random() < 0.3
+    bypass = rng.choice((0, (1 << lanes) - 1, rng.getrandbits(lanes)))
     sums = [rng.getrandbits(rng.randrange(32)) * rng.choice((1, -1)) for _ in range(lanes)]
     records = [(rng.randrange(-1000, 1000), rng.randrange(1 << 24), 24 + rng.randrange(24)) for _ in range(lanes)]
-    results = [saturate16(a) if bypass else requantise(a, *r) for a, r in zip(sums, records, strict=True)]
+    results = [
+        saturate16(a) if bypass >> lane & 1 else requantise(a, *r)
+        for lane, (a, r) in enumerate(zip(sums, records, strict=True))
+    ]
     vector = {"acc": sums, "params": [record(*r) for r in records], "bypass": bypass, **side}
     return vector, [expected_byte(r, side) for r in results]
 

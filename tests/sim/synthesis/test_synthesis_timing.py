@@ -204,6 +204,16 @@ def test_pins_for_clocks_do_not_count() -> None:
     assert (net.pins, net.driver.signal, net.into) == (10, "i", "5 FF D, 5 FF CE")
 
 
+@pytest.mark.parametrize(("shown", "wide"), [("0", 0), (3, 1)])
+def test_constants_do_not_count(shown: int | str, wide: int) -> None:
+    """A constant at a port is no net of the module that shows it."""
+    flip_flops = {f"ff{n}": ["FDRE", {}, {"D": [2], "C": [4]}, {"Q": [10 + n]}] for n in range(5)}
+    inner = {"ports": {"i": ["input", [2]], "c": ["input", [4]]}, "cells": flip_flops}
+    ports = {"i": ["input", [3]], "clk": ["input", [5]]}
+    top = {"ports": ports, "cells": {"inner": ["inner", {}, {"i": [shown], "c": [5]}, {}]}}
+    assert len(wide_nets(modules(top=top, inner=inner), "top", {}, most=4)) == wide
+
+
 @pytest.mark.parametrize(
     ("cell", "pin", "clock"),
     [
