@@ -24,7 +24,9 @@ NANO = preset("nano")
 DRAM = Dram(dict.fromkeys(range(4), 0), 1 << 14)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "count"), [("nano", 40), ("ulx3s", 4), ("pynq", 4), ("base", 4), ("k26", 4), ("zu2", 4), ("zu9", 3)])
+@pytest.mark.parametrize(
+    ("name", "count"), [("nano", 40), ("ulx3s", 4), ("pynq", 4), ("base", 4), ("k26", 4), ("zu2", 4), ("zu9", 3)]
+)
 def test_programs_are_legal_and_without_races(name: str, count: int) -> None:
     for seed in range(count):
         program = random_program(PRESETS[name], seed)

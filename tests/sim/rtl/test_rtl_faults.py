@@ -12,7 +12,8 @@ from sim.random.memories import endings, memory_of
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("nano", 80), *(pytest.param(name, 8, marks=pytest.mark.slow) for name in ("base", "k26", "zu2", "zu9"))]
+    ("name", "count"),
+    [("nano", 80), *(pytest.param(name, 8, marks=pytest.mark.slow) for name in ("base", "k26", "zu2", "zu9"))],
 )
 def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
     run = rtl(rtl_machine(preset(name)))
