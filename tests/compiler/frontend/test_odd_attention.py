@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -21,7 +23,7 @@ from tilewright.inputs import random_inputs
 @pytest.mark.parametrize("heads", [0, -1])
 def test_heads_that_are_none_are_refused(operator: str, domain: str, name: str, heads: int) -> None:
     """onnxruntime would divide by their number."""
-    given = {"q_num_heads": 2, "kv_num_heads": 2} if operator == "Attention" else {}
+    given: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2} if operator == "Attention" else {}
     node = helper.make_node(operator, ["q", "k", "v"], ["y"], "mixed", domain=domain, **{**given, name: heads})
     inputs, outputs = (
         [helper.make_tensor_value_info(tensor, TensorProto.FLOAT, (1, 5, 8)) for tensor in names] for names in ("qkv", "y")
