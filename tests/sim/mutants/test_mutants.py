@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.mutants import COLUMNS, SURVIVES, counted, row_of
+from bench.mutants import COLUMNS, SURVIVES, counted, kept, row_of
 from isa.config import preset
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, met
@@ -51,6 +51,13 @@ def test_the_list_of_yosys_is_read() -> None:
     assert first == Mutant(1, "const0", "conv", TOP, "$procmux$21", "Y", 25, source)
     assert second.unit == "core"
     assert str(first) == f"const0 $procmux$21.Y[25] ({source})"
+
+
+def test_mutants_of_chosen_modules_bear_their_names() -> None:
+    both = mutants_of(LIST, CORE)
+    assert kept(both, []) == both
+    (chosen,) = kept(both, ["row", "conv_write"])
+    assert (chosen.number, chosen.unit) == (1, "conv_write")
 
 
 def test_what_reads_without_a_clock_has_no_enable_to_be_changed() -> None:
