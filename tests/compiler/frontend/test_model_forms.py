@@ -14,9 +14,10 @@ from compiler.frontend.errors import ModelError
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
 from compiler.frontend.importer.guess import guess_letters
 from compiler.frontend.model import Model, Node, TensorType, to_proto
+from compiler.frontend.pipeline import import_model
 from compiler.frontend.reader import from_proto, read
 from compiler.frontend.session import run
-from tests.compiler.frontend.quantised_models import model, node, weights
+from tests.compiler.frontend.quantised_models import check_exact, host_operators, model, node, weights
 
 
 def model_of(proto: onnx.ModelProto) -> Model:
@@ -271,3 +272,22 @@ def first_readers(*nodes: onnx.NodeProto) -> dict[str, list[Node]]:
 )  # fmt: skip
 def test_the_first_reader_tells_where_channels_are(nodes: list[onnx.NodeProto], rank: int, letters: str) -> None:
     assert guess_letters(first_readers(*nodes), "x", rank) == letters
+
+
+def test_conversions_of_onnxruntimes_own_domain() -> None:
+    """Its tool writes them if it is asked to."""
+    numbers: dict[str, Any] = {"s": np.float32(0.02), "z": np.int8(3), "t": np.float32(0.1), "v": np.int8(-4)}
+    numbers["w"] = np.arange(-9, 9, dtype=np.int8).reshape(6, 3, 1, 1)
+    domain = "com.microsoft"
+    source = model(
+        [
+            node("QuantizeLinear", "x s z", "q", domain), node("DequantizeLinear", "q s z", "f", domain),
+            node("DequantizeLinear", "w s", "g", domain), node("Conv", "f g", "a"),
+            node("QuantizeLinear", "a t v", "r", domain), node("DequantizeLinear", "r t v", "y", domain),
+        ],
+        (1, 3, 6, 5), numbers,
+    )  # fmt: skip
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    found = import_model(source)
+    assert not host_operators(found)
+    check_exact(found)
