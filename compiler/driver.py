@@ -17,8 +17,8 @@ from compiler.emit.places import APART, Sharing
 from compiler.emit.program import Emitted, Segment, emit_program, listed_cycles
 from compiler.frontend.model import Model
 from compiler.frontend.pipeline import ImportedModel
+from compiler.fusion.legal import OpSets
 from compiler.memory.least_order import ordering_of
-from compiler.planning.grouping import machine_ops
 from compiler.planning.objective import CYCLES
 from compiler.planning.plan import Plan
 from compiler.planning.plan_partition import plans_of
@@ -139,8 +139,8 @@ def compile_graph(
             measure, order,
         )  # fmt: skip
     else:
-        named = plans_of(config, graph, named_groups(graph, groups), objective_of(objective))
         evaluator = Evaluator(config, graph, effort=effort_of(effort), order=order)
+        named = plans_of(config, graph, named_groups(evaluator.sets, groups), objective_of(objective))
         found = _kept_to(evaluator, named, objective_of(objective), memory, free=False)
     stages.begin("emit")
     emitted = emit_program(config, graph, found.steps, found.sharing)
@@ -305,8 +305,8 @@ def objective_of(name: str) -> Objective:
     return OBJECTIVES.get(name, CYCLES)
 
 
-def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op]]:
-    by_name = {op.name: op for op in machine_ops(graph)}
+def named_groups(sets: OpSets, groups: Sequence[Sequence[str]]) -> list[list[Op]]:
+    by_name = {op.name: op for op in sets.ops}
     named: set[str] = set()
     for name in (name for group in groups for name in group):
         if name not in by_name:
@@ -314,6 +314,10 @@ def named_groups(graph: XGraph, groups: Sequence[Sequence[str]]) -> list[list[Op
         if name in named:
             raise TilewrightError(f"groups: operation {name!r} is in two groups; name it once")
         named.add(name)
+    for group in groups:
+        why = sets.why_not(sets.mask([by_name[name] for name in group]))
+        if why:
+            raise TilewrightError(f"groups: {', '.join(group)}: {why}")
     alone = [[op] for name, op in by_name.items() if name not in named]
     return [*([by_name[name] for name in group] for group in groups), *alone]
 

@@ -211,6 +211,17 @@ class OpSets:
     def mask(self, ops: Sequence[Op]) -> Mask:
         return sum(1 << self.number[op] for op in ops)
 
+    def why_not(self, mask: Mask) -> str:
+        """Why the operations are no group, and what to do; empty if they are."""
+        if not self.together(mask):
+            return "some lie behind a view, or a CPU part, of others' results; put them into two groups"
+        if not self.convex(mask):
+            between = self.ops[next(bits_of(self.before(mask) & self.after(mask)))].name
+            return f"not convex: {between} needs some of them, and others need it; take it in, or split"
+        if not self.connected(mask, self.joins):
+            return "some neither read nor share a map with the others; put them into two groups"
+        return ""
+
     def before(self, mask: Mask) -> Mask:
         """What must run before the group."""
         return union(self.ancestors, mask) & ~mask

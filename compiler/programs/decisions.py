@@ -87,14 +87,9 @@ def _check_cpu(group: GroupSchedule, ops: Sequence[Op]) -> None:
 
 
 def _check_group(config: MachineConfig, sets: OpSets, group: GroupSchedule, ops: Sequence[Op]) -> None:
-    mask = sets.mask(ops)
-    if not sets.together(mask):
-        raise group.refused("operations", "some lie behind a view, or a CPU part, of others' results; put them into two groups")
-    if not sets.convex(mask):
-        between = sets.ops[_first(sets.before(mask) & sets.after(mask))].name
-        raise group.refused("operations", f"not convex: {between} needs some of them, and others need it; take it in, or split")
-    if not sets.connected(mask, sets.joins):
-        raise group.refused("operations", "some neither read nor share a map with the others; put them into two groups")
+    why = sets.why_not(sets.mask(ops))
+    if why:
+        raise group.refused("operations", why)
     try:
         make_group(config, sets.graph, ops)
     except FitError as error:

@@ -52,7 +52,8 @@ def test_both_take_from_one_list_and_results_keep_its_order() -> None:
 
 def test_whoever_is_slow_does_less() -> None:
     with team(who) as both:
-        found = both.each([*[0.3], *[0.01] * 20])
+        both.each([0.0, 0.0])  # Starts the helper.
+        found = both.each([1.0, *[0.01] * 20])
     assert [pid for _, pid in found].count(HERE) == 1
 
 
