@@ -49,8 +49,8 @@ CASES = {
         ("alexnet", "resnet18", "mobilenet_v1", "efficientnet_lite0", "densenet", "yolov3_tiny", "hrnet_w18_small", "randwire0",
          "efficientnet_b0", "mobilenet_v3_large", "regnet_x_400mf", "shufflenet_v2"),
         224,
-        {"ic_p": (16, 24, 32), "oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (1, 2, 4), "bank_rounds": (1, 2),
-         "axi_data_bits": (128, 256), "array_clock": (1, 2)},
+        {"oc_p": (16, 24, 32), "px_p": (2, 4), "finish_parts": (2, 4, 8), "pool_taps": (2, 3), "axi_data_bits": (128, 256),
+         "array_clock": (1, 2)},
     ),
     "XCZU2EG": Case(
         "zu2", ("resnet18", "mobilenet_v1", "efficientnet_lite0", "shufflenet_v2"), 224,
