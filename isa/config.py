@@ -31,8 +31,7 @@ ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
 """Fields that change no machine."""
 OF_NO_PROGRAM = (
     *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_read_ahead", "axi_prot", "axi_cache", "axi_qos", "axi_ports",
-    "dram_latency",
-    "array_clock", "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
+    "dram_latency", "array_clock", "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
 """Fields that no program depends on: they are not in the hash."""
 
@@ -106,8 +105,7 @@ class MachineConfig:
     axi_ports: int = 1
     """2: the memory bus leaves through two AXI ports of half its width each, which bursts take by turns. Changes no result."""
     dram_latency: int = 64
-    """Cycles from a read's address to its first beat: of the memory in simulations, and what compiler and cycle model reckon
-    with. Changes no machine."""
+    """Cycles from a read's address to its first beat, in simulations and for compiler and cycle model. Changes no machine."""
     build_pool: bool = True
     """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True
