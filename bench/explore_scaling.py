@@ -2,7 +2,7 @@
 
     python -m bench.explore_scaling [--machines N] [--workers N ...]
 
-One search runs with one worker and an empty cache. Each item that a worker would be sent has its seconds of the processor.
+One search runs in one process with an empty cache. Each item that a worker would be sent has its seconds of the processor.
 A simulation then hands the items of each round to workers in their order, as the campaign does; what one process does alone
 stays as it is. So the table tells what the rounds allow, without the cost of processes that share a memory.
 """
@@ -20,6 +20,7 @@ from bench.command import command
 from bench.explore import PAGE
 from bench.network_table import put_row, put_text
 from compiler.zoo.networks import networks
+from sim.campaign.cores import CORES
 from tilewright.exploring.exploration import explore
 
 NETWORKS = ("resnet18", "mobilenet_v1", "squeezenet")
@@ -38,11 +39,11 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
 def main(arguments: list[str] | None = None) -> None:
     parser = command("explore_scaling", __doc__)
     parser.add_argument("--machines", type=int, default=24, help="compiled at most")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
     given = parser.parse_args(arguments)
     models = {name: networks()[name](size=224) for name in NETWORKS}
     with tempfile.TemporaryDirectory() as empty:
-        os.environ["XDG_CACHE_HOME"] = empty
+        os.environ |= {"XDG_CACHE_HOME": empty, CORES: "1"}
         begin = time.process_time()
         found = explore(
             models, "XCK26", objective="latency", average="geometric", machines=given.machines, effort="quick", sensitive=False,
