@@ -1,4 +1,5 @@
-"""Bytes and cycles with weights of eight and of four bits: ``python -m bench.four_bits [NETWORK ...] [--config zu9 base]``.
+"""Bytes and cycles with weights of eight and of four bits:
+``python -m bench.four_bits [NETWORK ...] [--config zu9 mine.toml] [--effort quick]``.
 
 Scales come from noise: the figures say nothing of accuracy (``bench.labelled`` does). Cycles are the cycle model's. Rows go
 into docs/results/cycles.md.
@@ -15,6 +16,7 @@ import onnx
 from bench.command import command
 from bench.network_table import CYCLES, put_row
 from compiler.zoo.networks import networks
+from isa.config import load_config
 from tilewright.compiling import compile_model
 from tilewright.running import estimated_cycles
 from tilewright.summary import summary
@@ -30,6 +32,7 @@ def main() -> None:
     parser = command("four_bits", __doc__)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--config", nargs="+", default=["zu9", "base"])
+    parser.add_argument("--effort", default="normal", choices=("quick", "normal", "full"))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     print(" | ".join(COLUMNS))
@@ -37,12 +40,12 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             model = Path(folder) / "model.onnx"
             onnx.save(networks()[network](), model)
-            for config in arguments.config:
-                made = [compile_model(model, config, weights=bits, cache=False) for bits in BITS]
+            for config in map(load_config, arguments.config):
+                made = [compile_model(model, config, weights=bits, effort=arguments.effort, cache=False) for bits in BITS]
                 sizes = [summary(each).parameter_bytes for each in made]
                 cycles = [estimated_cycles(each.program) for each in made]
                 row = [
-                    network, config, *(f"{size:,}" for size in sizes), f"{sizes[1] / sizes[0]:.2f}",
+                    network, config.name, *(f"{size:,}" for size in sizes), f"{sizes[1] / sizes[0]:.2f}",
                     *(f"{count:,}" for count in cycles), f"{cycles[1] / cycles[0] - 1:+.1%}",
                 ]  # fmt: skip
                 print(" | ".join(row), flush=True)
