@@ -37,7 +37,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "fm_banks": 16, "fm_depth": 1024, "weight_depth": 4096, "param_depth": 64, "taps_depth": 512, "pool_param_depth": 64,
         "acc_depth": 64, "tables": 2, "window_bytes": 64, "axi_data_bits": 256, "axi_addr_bits": 40, "axi_ports": 2,
         "queue_words": 64, "clock_mhz": 300, "array_clock": 2, "weight_ram": "ultra", "param_ram": "block",
-        "acc_ram": "block", "chip": "XCK26",
+        "acc_ram": "distributed", "chip": "XCK26",
     },
     "zu2": {
         "ic_p": 24, "oc_p": 12, "px_p": 2, "conv_finish": 12, "pool_finish": 8, "pool_taps": 2, "misc_lanes": 4,
