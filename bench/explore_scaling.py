@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"Networks: {', '.join(NETWORKS)}, on an XCK26, in the space where none is given. Of {counts.combinations} machines "
         f"{counts.beyond.total()} are too large and {counts.invalid} do not go together; bounds prune {counts.pruned}, "
         f"{len(found.search.done)} are compiled, {counts.left} are left. One worker takes {whole / 60:.1f} minutes of the "
-        f"processor, {alone / 60:.1f} of them for sizes, imports and the choice of the next round, which are not shared."
+        f"processor. Workers do not share {alone / 60:.1f} of them: sizes, imports and the choice of the next round."
     )
     print(text)
     put_text(TITLE, text, PAGE)

@@ -105,7 +105,7 @@ class MachineConfig:
     axi_ports: int = 1
     """2: the memory bus leaves through two AXI ports of half its width each, which bursts take by turns. Changes no result."""
     dram_latency: int = 64
-    """Cycles from a read's address to its first beat, in simulations and for compiler and cycle model. Changes no machine."""
+    """Cycles from a read's address to its first beat, in simulations and in the cycle model. Changes no machine."""
     build_pool: bool = True
     """Whether POOL is built; its instructions are illegal otherwise."""
     build_misc: bool = True

@@ -26,9 +26,12 @@ SUMS = ("Add",)
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """``weights``: output x input of its group x kernel, zero-points taken off. ``scale``: of each output, in steps of the
-    result. ``window``: with the strides of the model, which onnxruntime goes by even where there is one step. ``inputs``: those
-    of each output whose products the model asks for."""
+    """A layer as products and their sums.
+
+    ``weights``: output x input of its group x kernel, without zero-points. ``scale``: of each output, in steps of the result.
+    ``window``: has the strides of the model, for onnxruntime goes by them even where there is one step. ``inputs``: how many
+    products of each output the model asks for.
+    """
 
     weights: NDArray[np.int16]
     scale: NDArray[np.float32]
@@ -45,7 +48,7 @@ def form_at(ctx: Context, node: Node, name: str) -> Form:
 
 
 def sums_of(ctx: Context, node: Node, xs: tuple[Ends, ...], y: Ends, shapes: tuple[Shape4, Shape4]) -> Sums:
-    """``xs``: what is multiplied by constants: two tensors of one sum, each with the channels of whole words, else one."""
+    """``xs``: what constants are multiplied by. A sum has two, each with channels of whole words; other layers have one."""
     if node.op_type in CONVOLUTION:
         return _convolution(ctx, node, xs[0], y, shapes)
     if node.op_type in DENSE:

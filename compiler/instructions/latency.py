@@ -1,11 +1,12 @@
-"""Latencies that the compiler reckons with, all from the one of DRAM: how long what is done, or loaded, waits to be used.
+"""Latencies that plans and orders reckon with: how long what is done, or loaded, waits to be used.
 
-The cycle model knows each stage of the hardware by itself (``sim/cycle/timing.py``). Planning and ordering weigh thousands of
-plans, and take one number for all units and configurations.
+The cycle model knows each stage of the hardware by itself (``sim/cycle/timing.py``), and ``dram_latency``. Planning and
+ordering weigh thousands of plans. They take one number for all units and configurations, with the latency that presets have.
 """
 
 from __future__ import annotations
 
+from isa.config import MachineConfig
 from isa.instructions import Unit
 from sim.cycle.timing import DRAM_READ, LOAD_READ, LOAD_TAIL
 
@@ -19,9 +20,16 @@ AFTER = TAIL + HANDOVER
 """Cycles from a unit's last beat until another may use what it made."""
 START_AND_DRAIN = 36
 """Cycles that CONV is busy besides its beats on `nano`, and longer on any other preset."""
-OF_A_PASS = DRAM_READ + START_AND_DRAIN
-"""Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.
-A bound: the walk has ``AFTER_LOAD`` before the first beat and again at the end."""
+
+
+def least_of_a_pass(config: MachineConfig) -> int:
+    """Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.
+
+    A bound of the walk, too: with any latency up to the usual one it has ``AFTER_LOAD`` before the first beat, and again at the
+    end.
+    """
+    return min(config.dram_latency - 1, DRAM_READ) + START_AND_DRAIN
+
 
 UNTIL_TAKEN = {
     Unit.LOAD: AFTER_LOAD + HANDOVER, Unit.SAVE: TAIL, Unit.CONV: TAIL, Unit.POOL: TAIL, Unit.MISC: TAIL, Unit.ROW: TAIL,

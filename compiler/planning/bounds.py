@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
-from compiler.instructions.latency import OF_A_PASS
+from compiler.instructions.latency import least_of_a_pass
 from compiler.planning.cut import Cut
 from compiler.planning.objective import Cost
 from compiler.planning.operations import Group
@@ -79,7 +79,7 @@ class Bounds:
         least = min(working[layer.output] for layer in group.layers)
         more = max(0, self._parameters - stay * count) * (stepping.rounds(least, held) - 1)
         moved = maps * stepping.batch + self._parameters + more
-        return Cost(max(self.beats(group), moved // config.axi_bytes) + count * OF_A_PASS, moved)
+        return Cost(max(self.beats(group), moved // config.axi_bytes) + count * least_of_a_pass(config), moved)
 
     def _maps(self, group: Group, loads: Sequence[str]) -> tuple[int, int]:
         """Bytes that pass between DRAM and chip, of one image, and cycles that they take."""

@@ -1,13 +1,13 @@
 """Shards: a group that several cores execute at the same time, each a part of its outputs.
 
 A shard is the group with smaller maps, as a channel pass (``cut.py``) or a band of rows (``bands.py``) is. Each core plans its
-shard as a group of its own, which may itself run in passes or tiles. With ``n`` cores every core moves about this many bytes:
+shard as a group of its own. That may itself run in passes or tiles. Each of ``n`` cores moves about so many bytes:
 
     channels:  inputs that dense layers read + (other maps + parameters) / n
     rows:      (maps + halos) / n + parameters
 
-So rows suit early layers, whose maps are large, and channels suit late ones, whose parameters are. No shard reads what another
-writes, and where two write the same rows of a low map they write the same. So cores wait for each other only between groups.
+Rows suit early layers, whose maps are large. Channels suit late layers, whose parameters are large. No shard reads what another
+writes. Where two shards write the same rows of a map, they write the same. So cores wait for each other only between groups.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Run:
     refused: str = ""
     """Why the machine is no machine for this network; empty: it runs what any machine runs of it."""
     seconds: float = field(default=0, compare=False)
-    """Of the processor, for this result."""
+    """Of the processor, of the process that made this result."""
 
 
 def task(net: Net, config: dict[str, Any], effort: str) -> Task:

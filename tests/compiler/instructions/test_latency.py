@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from compiler.instructions.latency import AFTER, AFTER_LOAD, OF_A_PASS, START_AND_DRAIN, TAIL, UNTIL_TAKEN
+from compiler.instructions.latency import AFTER, AFTER_LOAD, START_AND_DRAIN, TAIL, UNTIL_TAKEN, least_of_a_pass
 from isa.codec import Op
 from isa.config import preset
 from isa.instructions import Unit
@@ -44,4 +46,7 @@ def test_one_number_stands_for_the_ends_of_all_pipelines(name: str) -> None:
 
 def test_a_pass_is_never_told_to_take_more_than_the_walk_says() -> None:
     """The walk has a load's latency before the first beat, and once more behind the last task."""
-    assert READ_LATENCY < OF_A_PASS < 2 * AFTER_LOAD
+    assert READ_LATENCY < least_of_a_pass(NANO) < 2 * AFTER_LOAD
+    quick, slow = (least_of_a_pass(replace(NANO, dram_latency=latency)) for latency in (1, 400))
+    assert quick == START_AND_DRAIN
+    assert slow == least_of_a_pass(NANO)

@@ -73,8 +73,8 @@ def test_a_cluster_of_workers_finds_the_same(tmp_path: Path, monkeypatch: pytest
     settings = {"processes": True, "dashboard_address": None, "silence_logs": "CRITICAL"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster:
         found = search(scheduler=cluster.scheduler_address)
+        assert len([*tmp_path.rglob("explore/*/*.json")]) == sum(len(point.runs) for point in found.search.done.values())
     assert found.as_dict() == told
-    assert all(run.seconds > 0 for point in found.search.done.values() for run in point.runs), "taken from the cache"
 
 
 def test_a_wide_bus_takes_two_ports_of_the_chip() -> None:
