@@ -18,6 +18,7 @@ from compiler.frontend.dynamic import as_float
 from compiler.frontend.edges import Edges, float_inputs, prepared, typed
 from compiler.frontend.errors import ModelError
 from compiler.frontend.extras import NO_EXTRAS, Extras
+from compiler.frontend.fused_nodes import with_fused_nodes_spelt_out
 from compiler.frontend.heads import with_parts_sliced_first
 from compiler.frontend.importer.context import EIGHT_BITS, Context
 from compiler.frontend.importer.rows import Defined
@@ -139,7 +140,7 @@ def _import(
     # Noise says nothing of scales that the model finds in its data.
     model = model if calibration is None else as_float(model)
     if is_float(model):
-        model = _recent(prepared(model, edges, float_inputs(model)))
+        model = with_fused_nodes_spelt_out(_recent(prepared(model, edges, float_inputs(model))))
         model = with_long_kernels_in_rows(with_leading_ones_left_out(with_parts_sliced_first(model)))
         model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model), extras)

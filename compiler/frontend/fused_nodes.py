@@ -1,0 +1,76 @@
+"""What onnxruntime's optimiser of transformers makes of several nodes, spelt out again: what the machine computes is those."""
+
+from __future__ import annotations
+
+import math
+
+from compiler.frontend.fused_attention import SPELLS as ATTENTION
+from compiler.frontend.model import MICROSOFT, Model
+from compiler.frontend.spelling import Spell, Spelling, with_spelt
+
+_CUBED = 0.044715
+"""The share of the third power in the form of GELU that has a tanh."""
+
+
+def with_fused_nodes_spelt_out(model: Model) -> Model:
+    return with_spelt(model, SPELLS)
+
+
+def _skip(s: Spelling) -> bool:
+    """The sum of two tensors and a bias, normalised; the sum may be wanted, too."""
+    node, root_only = s.node, s.node.op_type.startswith("SkipSimplified")
+    bias = 3 if root_only else 4
+    if any(node.outputs[1:3]) or any(s.shape(place) != s.shape(0) for place in range(2)):
+        return False
+    total = s.add("Add", node.inputs[:2], "sum")
+    total = s.add("Add", [total, node.inputs[bias]], "biased") if node.input(bias) else total
+    factors = [name for name in node.inputs[2:bias] if name]
+    kind = "SimplifiedLayerNormalization" if root_only else "LayerNormalization"
+    made = s.add(kind, [total, *factors], "normal", axis=-1, epsilon=float(node.attributes.get("epsilon", 1e-12)))
+    s.ends(made)
+    if len(node.outputs) > 3 and node.outputs[3]:
+        s.ends(total, 3)
+    return True
+
+
+def _with_bias(s: Spelling) -> str:
+    return s.add("Add", s.node.inputs[:2], "biased") if s.node.input(1) else s.node.inputs[0]
+
+
+def _gelu(s: Spelling) -> bool:
+    """By the error function: ``x / 2 (1 + erf(x / sqrt 2))``."""
+    x = _with_bias(s)
+    erf = s.add("Erf", [s.add("Div", [x, s.number("root", math.sqrt(2))], "part")], "erf")
+    s.ends(_half_of(s, x, erf))
+    return True
+
+
+def _fast_gelu(s: Spelling) -> bool:
+    """By a tanh: ``x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``."""
+    x = _with_bias(s)
+    cubed = s.add("Mul", [s.add("Pow", [x, s.number("three", 3.0)], "cubed"), s.number("share", _CUBED)], "shared")
+    inner = s.add("Mul", [s.add("Add", [x, cubed], "inner"), s.number("root", math.sqrt(2 / math.pi))], "part")
+    s.ends(_half_of(s, x, s.add("Tanh", [inner], "tanh")))
+    return True
+
+
+def _quick_gelu(s: Spelling) -> bool:
+    x = s.node.inputs[0]
+    alpha = s.number("alpha", float(s.node.attributes.get("alpha", 1.702)))
+    s.ends(s.add("Mul", [x, s.add("Sigmoid", [s.add("Mul", [x, alpha], "part")], "sigmoid")], "gated"))
+    return True
+
+
+def _half_of(s: Spelling, x: str, share: str) -> str:
+    """``x / 2 (1 + share)``."""
+    lifted = s.add("Add", [share, s.number("one", 1.0)], "lifted")
+    return s.add("Mul", [s.add("Mul", [x, lifted], "product"), s.number("half", 0.5)], "half_of")
+
+
+SPELLS: dict[tuple[str, str], Spell] = {
+    **ATTENTION,
+    **{(MICROSOFT, name): _skip for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")},
+    **{(MICROSOFT, name): _gelu for name in ("Gelu", "BiasGelu")},
+    (MICROSOFT, "FastGelu"): _fast_gelu,
+    (MICROSOFT, "QuickGelu"): _quick_gelu,
+}  # fmt: skip

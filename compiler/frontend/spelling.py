@@ -1,0 +1,79 @@
+"""Nodes in the place of one that stands for many: what they make and read is named after its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from compiler.frontend.model import Array, Model, Node
+from compiler.frontend.types import with_types
+
+
+@dataclass(eq=False)
+class Spelling:
+    """What stands for ``node``; the last node that is added for its result is given the name of the result."""
+
+    model: Model
+    node: Node
+    nodes: list[Node] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+
+    def add(self, op_type: str, inputs: Sequence[str], label: str, /, **attributes: Any) -> str:
+        """The name of what a node makes."""
+        name = f"{self.node.output}/{label}"
+        self.nodes.append(Node(f"{self.node.name or self.node.output}/{label}", op_type, tuple(inputs), (name,), attributes))
+        return name
+
+    def constant(self, label: str, value: Array) -> str:
+        name = f"{self.node.output}/{label}"
+        self.constants[name] = value
+        return name
+
+    def number(self, label: str, value: float) -> str:
+        return self.constant(label, np.array(value, np.float32))
+
+    def sizes(self, label: str, *values: int) -> str:
+        return self.constant(label, np.array(values, np.int64))
+
+    def value(self, place: int) -> Array | None:
+        """An input of the node, if it is a constant."""
+        return self.model.constants.get(self.node.input(place))
+
+    def shape(self, place: int) -> tuple[int, ...]:
+        """Of an input of the node whose sizes are known."""
+        found = self.model.shape(self.node.input(place))
+        assert found is not None
+        return found
+
+    def ends(self, made: str, output: int = 0) -> None:
+        """What was made is an output of the node."""
+        name = self.node.outputs[output]
+        self.nodes = [
+            replace(node, inputs=tuple(name if each == made else each for each in node.inputs),
+                    outputs=(name if node.output == made else node.output,))
+            for node in self.nodes
+        ]  # fmt: skip
+
+
+Spell = Callable[[Spelling], bool]
+"""Spells a node out; False: it stays as it is."""
+
+
+def with_spelt(model: Model, spells: Mapping[tuple[str, str], Spell]) -> Model:
+    """``spells``: by domain and operator. The model itself, if it has none of them."""
+    nodes: list[Node] = []
+    constants = dict(model.constants)
+    found = False
+    for node in model.nodes:
+        spell, spelling = spells.get((node.domain, node.op_type)), Spelling(model, node)
+        known = all(model.shape(name) is not None for name in node.inputs if name)
+        if spell is None or not known or not spell(spelling):
+            nodes.append(node)
+            continue
+        found = True
+        nodes += spelling.nodes
+        constants |= spelling.constants
+    return with_types(model.with_nodes(nodes, constants)) if found else model
