@@ -1,10 +1,14 @@
-"""What onnxruntime's optimiser of transformers makes of several nodes, spelt out again: what the machine computes is those."""
+"""What onnxruntime's optimiser of transformers makes of several nodes, spelt out again: what the machine computes is those.
+
+A softmax over another dimension than the last one becomes one over the last one, between two transposes.
+"""
 
 from __future__ import annotations
 
 import math
 
 from compiler.frontend.fused_attention import SPELLS as ATTENTION
+from compiler.frontend.heads import MOST_DIMENSIONS
 from compiler.frontend.model import MICROSOFT, Model
 from compiler.frontend.spelling import Spell, Spelling, with_spelt
 
@@ -61,6 +65,18 @@ def _quick_gelu(s: Spelling) -> bool:
     return True
 
 
+def _softmax(s: Spelling) -> bool:
+    shape = s.shape(0)
+    axis = s.node.integer("axis", -1) % max(len(shape), 1)
+    if s.node.output in s.model.outputs or axis >= len(shape) - 1 or len(shape) > MOST_DIMENSIONS:
+        return False
+    order = [*range(len(shape))]
+    order[axis], order[-1] = order[-1], order[axis]
+    rows = s.add("Transpose", s.node.inputs, "rows", perm=order)
+    s.ends(s.add("Transpose", [s.add("Softmax", [rows], "shares", axis=-1)], "back", perm=order))
+    return True
+
+
 def _half_of(s: Spelling, x: str, share: str) -> str:
     """``x / 2 (1 + share)``."""
     lifted = s.add("Add", [share, s.number("one", 1.0)], "lifted")
@@ -73,4 +89,5 @@ SPELLS: dict[tuple[str, str], Spell] = {
     **{(MICROSOFT, name): _gelu for name in ("Gelu", "BiasGelu")},
     (MICROSOFT, "FastGelu"): _fast_gelu,
     (MICROSOFT, "QuickGelu"): _quick_gelu,
+    ("", "Softmax"): _softmax,
 }  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from compiler.frontend.model import Array, Model, Node, TensorType, scalar
 
-_MOST = 4
+MOST_DIMENSIONS = 4
 """Dimensions that the machine has."""
 
 
@@ -27,7 +27,7 @@ def with_parts_sliced_first(model: Model) -> Model:
     types = dict(model.types)
     for node in model.nodes:
         before, after = model.shape(node.input(0)), model.shape(node.output)
-        if node.op_type != "Reshape" or before is None or after is None or len(after) <= _MOST:
+        if node.op_type != "Reshape" or before is None or after is None or len(after) <= MOST_DIMENSIONS:
             continue
         axis = len(before) - 1
         if not before or after[:axis] != before[:-1] or len(after) < axis + 2:

@@ -136,6 +136,32 @@ def test_what_has_no_such_nodes_stays(case: str) -> None:
     assert with_fused_nodes_spelt_out(model) is model
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((1, TOKENS, 1), 1), ((1, TOKENS, FEATURES), 1), ((1, 2, TOKENS, FEATURES), -2)])
+def test_a_softmax_over_another_dimension(shape: tuple[int, ...], axis: int) -> None:
+    """As classes are pooled over tokens: a product reads the shares."""
+    rank = len(shape)
+    turned = [*range(rank - 2), rank - 1, rank - 2]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["scores"], "scores"),
+        helper.make_node("Softmax", ["scores"], ["shares"], "softmax", axis=axis),
+        helper.make_node("Transpose", ["shares"], ["rows"], "turn", perm=turned),
+        helper.make_node("MatMul", ["rows", "x"], ["y"], "pooled"),
+    ]
+    ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, (*shape[:-1], FEATURES))]
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    weights = [numpy_helper.from_array(drawn(FEATURES, shape[-1]), "w")]
+    graph = helper.make_graph(nodes, "pooled", ends, results, weights)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    spelt = with_fused_nodes_spelt_out(read(proto))
+    given = feeds(proto)
+    results = [session(each).run(None, given)[0] for each in (to_proto(spelt), proto)]
+    np.testing.assert_allclose(*results, atol=1e-6)
+    made = compiled(proto)
+    assert "softmax" not in str(made.imported.reasons), made.imported.reasons
+    found = check(made, given, per_layer=True)
+    assert found.equal, str(found)
+
+
 def standard_cases() -> list[Any]:
     """ONNX's own cases of Attention in float32, but for those with windows, which onnxruntime does not load yet."""
     return [
