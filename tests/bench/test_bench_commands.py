@@ -16,8 +16,8 @@ COMMANDS = sorted(path.stem for path in BENCH.glob("*.py") if "__main__" in path
 
 
 NEEDED = {
-    "accuracy": "folder", "compile_times": "digits", "efforts": "digits", "native_speed": "digits", "schemes": "order",
-    "strategies": "cycles",
+    "accuracy": "folder", "compile_times": "digits", "efforts": "digits", "native_speed": "digits", "outside": "folder",
+    "schemes": "order", "strategies": "cycles",
 }  # fmt: skip
 """What a command must be told, of those that must be told something."""
 ELSEWHERE = {
@@ -30,6 +30,7 @@ ELSEWHERE = {
     "first_page": "rows of the README",
     "finishing_lanes": "rows of a decision",
     "memory_random": "counts of docs/results/memory.md, printed",
+    "outside": "wants models that others publish, unpacked",
     "proofs": "rows of docs/results/proof.md, by configuration",
     "stops": "counts of docs/results/proof.md, by seed and count",
 }
