@@ -108,9 +108,9 @@ def _packed(s: Spelling) -> bool:
     return _spelt(s, operands, node.attributes.get("scale"), masks)
 
 
-SPELLS: dict[tuple[str, str], Spell] = {
-    ("", "Attention"): _standard, (MICROSOFT, "MultiHeadAttention"): _multi_head, (MICROSOFT, "Attention"): _packed,
-}  # fmt: skip
+SPELLS: dict[tuple[str, str], Spell] = {("", "Attention"): _standard, (MICROSOFT, "MultiHeadAttention"): _multi_head}
+WITH_LAYERS: dict[tuple[str, str], Spell] = {(MICROSOFT, "Attention"): _packed}
+"""Layers are worth bringing to a machine that does not compute the rest."""
 
 
 def _far(s: Spelling) -> float:

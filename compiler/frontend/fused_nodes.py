@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 
+from compiler.frontend.extras import Extras
 from compiler.frontend.fused_attention import SPELLS as ATTENTION
+from compiler.frontend.fused_attention import WITH_LAYERS
 from compiler.frontend.heads import MOST_DIMENSIONS
 from compiler.frontend.model import MICROSOFT, Model
 from compiler.frontend.spelling import Spell, Spelling, with_spelt
@@ -16,8 +18,11 @@ _CUBED = 0.044715
 """The share of the third power in the form of GELU that has a tanh."""
 
 
-def with_fused_nodes_spelt_out(model: Model) -> Model:
-    return with_spelt(model, SPELLS)
+def with_fused_nodes_spelt_out(model: Model, extras: Extras) -> Model:
+    """For a machine with these options; what it does not compute stays one node."""
+    softmaxes = SOFTMAX if extras.rows else {}
+    attention = ATTENTION if extras.rows and extras.products else {}
+    return with_spelt(model, {**SPELLS, **softmaxes, **attention})
 
 
 def _skip(s: Spelling) -> bool:
@@ -83,11 +88,11 @@ def _half_of(s: Spelling, x: str, share: str) -> str:
     return s.add("Mul", [s.add("Mul", [x, lifted], "product"), s.number("half", 0.5)], "half_of")
 
 
+SOFTMAX: dict[tuple[str, str], Spell] = {("", "Softmax"): _softmax}
 SPELLS: dict[tuple[str, str], Spell] = {
-    **ATTENTION,
+    **WITH_LAYERS,
     **{(MICROSOFT, name): _skip for name in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")},
     **{(MICROSOFT, name): _gelu for name in ("Gelu", "BiasGelu")},
     (MICROSOFT, "FastGelu"): _fast_gelu,
     (MICROSOFT, "QuickGelu"): _quick_gelu,
-    ("", "Softmax"): _softmax,
 }  # fmt: skip

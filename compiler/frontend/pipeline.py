@@ -140,7 +140,7 @@ def _import(
     # Noise says nothing of scales that the model finds in its data.
     model = model if calibration is None else as_float(model)
     if is_float(model):
-        model = with_fused_nodes_spelt_out(_recent(prepared(model, edges, float_inputs(model))))
+        model = with_fused_nodes_spelt_out(_recent(prepared(model, edges, float_inputs(model))), extras)
         model = with_long_kernels_in_rows(with_leading_ones_left_out(with_parts_sliced_first(model)))
         model = with_fewer_transposes(model)
         done = quantise(model, calibration, choices, report, edges.forms(model), extras)

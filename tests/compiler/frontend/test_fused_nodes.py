@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from compiler.frontend.extras import NO_EXTRAS, Extras
 from compiler.frontend.fused_attention import STANDARD
 from compiler.frontend.fused_nodes import with_fused_nodes_spelt_out
 from compiler.frontend.model import Array, to_proto
@@ -19,6 +20,7 @@ from tests.compiler.frontend.test_masks import HEADS, compiled
 from tests.onnx_cases import node_cases
 from tilewright.checking import check
 
+BOTH_OPTIONS = Extras(rows=True, products=True)
 TOKENS, FEATURES, MICROSOFT = 6, 8, "com.microsoft"
 RNG = np.random.default_rng(3)
 
@@ -89,7 +91,7 @@ def feeds(proto: onnx.ModelProto) -> dict[str, Array]:
 @pytest.mark.parametrize("case", CASES)
 def test_the_nodes_in_its_place_compute_what_onnxruntime_computes(case: str) -> None:
     model = read(CASES[case])
-    spelt = with_fused_nodes_spelt_out(model)
+    spelt = with_fused_nodes_spelt_out(model, BOTH_OPTIONS)
     assert not {node.domain for node in spelt.nodes} & {MICROSOFT}
     assert "Attention" not in {node.op_type for node in spelt.nodes}
     given = feeds(CASES[case])
@@ -133,7 +135,14 @@ LEFT = {
 @pytest.mark.parametrize("case", LEFT)
 def test_what_has_no_such_nodes_stays(case: str) -> None:
     model = read(LEFT[case])
-    assert with_fused_nodes_spelt_out(model) is model
+    assert with_fused_nodes_spelt_out(model, BOTH_OPTIONS) is model
+
+
+def test_a_machine_without_the_options_gets_layers_alone() -> None:
+    """What it does not compute stays one node."""
+    for case, stays in {"heads apart": True, "MultiHeadAttention": True, "packed": False, "BiasGelu": False}.items():
+        model = read(CASES[case])
+        assert (with_fused_nodes_spelt_out(model, NO_EXTRAS) is model) is stays, case
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((1, TOKENS, 1), 1), ((1, TOKENS, FEATURES), 1), ((1, 2, TOKENS, FEATURES), -2)])
@@ -152,7 +161,7 @@ def test_a_softmax_over_another_dimension(shape: tuple[int, ...], axis: int) -> 
     weights = [numpy_helper.from_array(drawn(FEATURES, shape[-1]), "w")]
     graph = helper.make_graph(nodes, "pooled", ends, results, weights)
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
-    spelt = with_fused_nodes_spelt_out(read(proto))
+    spelt = with_fused_nodes_spelt_out(read(proto), BOTH_OPTIONS)
     given = feeds(proto)
     np.testing.assert_allclose(session(to_proto(spelt)).run(None, given)[0], session(proto).run(None, given)[0], atol=1e-6)
     made = compiled(proto)
@@ -181,7 +190,7 @@ def test_the_standard_s_own_cases(case: Any) -> None:
         model.graph.input.remove(info)
         model.graph.initializer.append(numpy_helper.from_array(given.pop(info.name), info.name))
     before = read(model)
-    spelt = with_fused_nodes_spelt_out(before)
+    spelt = with_fused_nodes_spelt_out(before, BOTH_OPTIONS)
     node = before.nodes[0]
     left = any(node.outputs[1:]) or any(node.inputs[4:]) or node.attributes.get("softcap") or case.name.endswith("robustness")
     assert (spelt is before) == bool(left)
