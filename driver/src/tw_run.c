@@ -181,7 +181,6 @@ static tw_result take_turn(tw_run *run)
 static void leave(tw_run *run, tw_result result)
 {
     (void)hand(run->network, run, NULL);
-    run->begun = 0u;
     run->result = result;
 }
 
@@ -229,8 +228,11 @@ tw_result tw_cancel(tw_run *run, uint32_t ticks)
     working = run->begun & ~run->ended;
     for (core = 0; core < tw_machines(run->network); core++) {
         device = run->network->devices[core];
-        stopped = ((working >> core) & 1u) != 0u && device->owner == run ? tw_abort(device, ticks) : TW_OK;
-        result = result == TW_OK ? stopped : result;
+        if (((working >> core) & 1u) == 0u || device->owner != run)
+            continue;
+        stopped = tw_abort(device, ticks);
+        if (result == TW_OK)
+            result = stopped;
     }
     if (run->result == TW_PENDING)
         leave(run, TW_TIMEOUT);
@@ -239,15 +241,15 @@ tw_result tw_cancel(tw_run *run, uint32_t ticks)
 
 tw_result tw_finish(tw_run *run, uint32_t ticks)
 {
-    const tw_port *port;
+    const tw_port *clock, *port;
     uint32_t start, gone, core, working;
     tw_result result;
     if (run == NULL || run->network == NULL)
         return TW_NULL_POINTER;
-    port = &run->network->devices[0]->port;
-    start = port->now(port->context);
+    clock = &run->network->devices[0]->port;
+    start = clock->now(clock->context);
     for (;;) {
-        gone = port->now(port->context) - start;
+        gone = clock->now(clock->context) - start;
         result = tw_advance(run);
         if (result != TW_PENDING)
             return result;
@@ -258,7 +260,7 @@ tw_result tw_finish(tw_run *run, uint32_t ticks)
         working = run->begun & ~run->ended;
         for (core = 0; core + 1u < tw_machines(run->network) && working >> core > 1u; core++) {
         }
-        port = &run->network->devices[core]->port;
+        port = core == 0u ? clock : &run->network->devices[core]->port;
         if (port->wait != NULL && working != 0u)
             port->wait(port->context, ticks - gone);
     }
