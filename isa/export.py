@@ -8,6 +8,7 @@ from typing import Any
 
 from isa import flat_image, host_table
 from isa.capabilities import CAPABILITIES
+from isa.cores import MOST_CORES
 from isa.documented import documented
 from isa.faults import TOKEN_MAX, Fault
 from isa.instructions import HEADER, INSTRUCTIONS, Region, Unit
@@ -111,7 +112,8 @@ Macro = tuple[str, int, str]
 def _groups() -> Iterator[tuple[str, list[Macro]]]:
     yield "Versions", [("ID_VALUE", ID_VALUE, ""), ("ISA_VERSION", ISA_VERSION, ""), ("HARDWARE_VERSION", HARDWARE_VERSION, "")]
     yield "Registers: byte offsets", [(f"REG_{name}", value, doc) for name, value, doc in documented(Register)]
-    yield "Several machines", [("MACHINE_BYTES", MACHINE_BYTES, "from the registers of one to those of the next")]
+    window = "from the registers of one to those of the next"
+    yield "Several machines", [("MACHINE_BYTES", MACHINE_BYTES, window), ("CORES_MOST", MOST_CORES, "")]
     yield "Bits of CONTROL", [(f"CONTROL_{name}", value, doc) for name, value, doc in documented(Control)]
     yield "Bits of STATUS", [(f"STATUS_{name}", value, doc) for name, value, doc in documented(Status)]
     capabilities: list[Macro] = []
@@ -147,6 +149,7 @@ def _image_macros() -> Iterator[Macro]:
     yield "TABLE_FIRST_WORD", host_table.TABLE_MAGIC, ""
     yield "TENSOR_WORDS", host_table.TENSOR_WORDS, ""
     yield "STEP_WORDS", host_table.STEP_WORDS, ""
+    yield "STEP_CORE_LSB", host_table.CORE_LSB, "of a machine step: its core in the first word, above the kind"
     yield "CONVERSION_WORDS", host_table.CONVERSION_WORDS, ""
     yield "MOST_DIMENSIONS", MOST_DIMENSIONS, "of a tensor in DRAM"
     yield "REGION_HOST", host_table.HOST_REGION, "of a tensor: an array of the host"

@@ -7,7 +7,7 @@ Little-endian, in this order: the header, then tensors, inputs, outputs, steps, 
 | header | the fields of ``Header`` |
 | tensor | name, region (255: host), offset, type, flags (1: flipped), elements, dimensions, first size, scale, zero-point |
 | input, output | number of the tensor |
-| step | 0, first word, words, byte in the image of the instructions; or 1, name, first conversion, conversions (0: all else) |
+| step | 256 * core, first word, words, byte in the image of the instructions; 1, name, conversion, conversions (0: all else) |
 | conversion | 0 (from an input) or 1 (to an output), its place among those, tensor in DRAM, scale, zero-point |
 | size | of every tensor the shape, then the strides in bytes |
 | name | UTF-8 bytes, each name with a zero byte behind it; elsewhere names are places here |
@@ -34,6 +34,8 @@ TABLE_VERSION = 2
 HOST_REGION = 255
 FLIPPED = 1
 MACHINE, CPU = 0, 1
+CORE_LSB = 8
+"""The core in the first word of a machine step, above its kind."""
 TENSOR_WORDS, STEP_WORDS, CONVERSION_WORDS = 10, 4, 5
 WIDEST_BEAT = 64
 _KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 3}
@@ -99,7 +101,7 @@ def host_table(program: Program, align: int = 4) -> bytes:
     places = iter(starts)
     for step in program.run_order:
         if isinstance(step, MachineStep):
-            steps += (MACHINE, step.first_word, step.words, next(places))
+            steps += (MACHINE | step.core << CORE_LSB, step.first_word, step.words, next(places))
             continue
         mine = _conversions(step, program, known)
         steps += (CPU, names.add(step.graph), len(conversions) // CONVERSION_WORDS, len(mine))

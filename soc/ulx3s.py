@@ -20,7 +20,6 @@ DEVICES = ("LFE5U-85F", "LFE5U-25F")
 """Sizes that the board is sold with, and that this project tells something of."""
 PACKAGE = "6BG381C"
 CRYSTAL_HZ = 25e6
-CLOCK_HZ = 40e6
 SDRAM_PHASE = 90
 """By so many degrees the chip's clock comes later: its commands are stable by then."""
 _LEVELS = IOStandard("LVCMOS33")

@@ -12,7 +12,8 @@
  *   tw_infer      run it; or tw_begin, then tw_advance again and again, so that the processor has time for other things
  *
  * A chip with several machines has a `tw_device` for each, whose port adds TW_MACHINE_BYTES times its number to offsets; one
- * image and one CONST may serve all.
+ * image and one CONST may serve all. A program of several cores is loaded with all of them by `tw_load_cores`: they share
+ * each run, and wait for each other where it asks for that.
  *
  * Every function that can fail returns a `tw_result`, and changes nothing that it was not given. No function is safe against
  * another one at the same time on the same machine: calls from several threads or from interrupts are for the caller to order.
@@ -42,6 +43,7 @@ extern "C" {
     X(DAMAGED, "the image contradicts itself, or its checksum: make or copy it again") \
     X(UNTRUSTED, "the caller's function does not vouch for the image: nothing of it was looked at") \
     X(CONFIG, "the program is for another configuration of the machine: compile the model for this one") \
+    X(CORES, "not as many machines as the program has cores: give as many as the program has cores, or one") \
     X(TOO_SMALL, "an array or an area of memory is too small") \
     X(MISALIGNED, "an address is no multiple of what it has to be one of") \
     X(ADDRESS, "memory lies beyond the addresses that the machine can reach") \
@@ -79,6 +81,11 @@ typedef struct tw_fault {
     uint32_t pc; /* word of the program at which the machine stopped: `tilewright disasm` shows it */
 } tw_fault;
 
+/* Machines that a network may have. Firmware for one may define this as 1, in all files: then the driver is smaller. */
+#ifndef TW_MACHINES
+#define TW_MACHINES TW_CORES_MOST
+#endif
+
 struct tw_run;
 
 /* One machine. */
@@ -98,6 +105,7 @@ typedef struct tw_device {
 typedef struct tw_program {
     const uint8_t *image, *table, *text, *constants;
     uint32_t bytes; /* of the image */
+    uint32_t cores; /* that share each run; 1: one does all of it */
     uint32_t first[7]; /* words of the table at which tensors, inputs, outputs, steps, conversions, sizes and names begin */
 } tw_program;
 
@@ -132,7 +140,8 @@ typedef struct tw_place {
 
 /* A program on a machine. */
 typedef struct tw_network {
-    tw_device *device;
+    tw_device *devices[TW_MACHINES]; /* by core; the first one's port keeps the caches */
+    uint32_t cores; /* 1: the first one does the steps of all */
     tw_program program;
     tw_place place;
     uint32_t first_shared, last_shared; /* turns of a run in which it needs the machine, or WORK, for itself */
@@ -153,8 +162,11 @@ typedef struct tw_run {
     const tw_array *inputs, *outputs; /* in the order of the model */
     tw_part part;
     void *context; /* for `part` */
-    uint32_t set, turn, started;
+    uint32_t set, turn;
+    uint32_t begun, ended; /* a bit for each core: its step of this turn */
+    uint32_t core; /* that failed first, if one did */
     uint32_t copied; /* bytes of the instructions of the machine's steps before, as tw_load copies them */
+    tw_result failed; /* of that core, while others still work; TW_OK: none */
     tw_result result;
 } tw_run;
 
@@ -214,17 +226,24 @@ tw_result tw_area_bytes(const tw_program *program, uint32_t sets, uint32_t in_pl
  * that the machine reads, at that address of the bus, and is used there. */
 tw_result tw_layout(const tw_program *program, const tw_memory *area, uint32_t sets, const uint64_t *image_bus,
                     tw_place *place);
-/* Check that program, machine and memory fit together; copy what has to be copied. */
-tw_result tw_load(tw_network *network, tw_device *device, const tw_program *program, const tw_place *place);
+/* Check that program, machines and memory fit together; copy what has to be copied. The machines share each run, and see memory
+ * at the same addresses: core n of the program is `devices[n]`. A program of several cores runs on one machine, too. */
+tw_result tw_load_cores(tw_network *network, tw_device *const *devices, uint32_t cores, const tw_program *program,
+                        const tw_place *place);
+static inline tw_result tw_load(tw_network *network, tw_device *device, const tw_program *program, const tw_place *place)
+{
+    return tw_load_cores(network, &device, 1u, program, place);
+}
 
 /* Prepare a run on a set of inputs and outputs. Arrays must stay until it is done. `part` may be NULL. */
 tw_result tw_begin(tw_run *run, tw_network *network, uint32_t set, const tw_array *inputs, const tw_array *outputs,
                    tw_part part, void *context);
-/* Do all that can be done without waiting. TW_PENDING: call again; TW_OK: the outputs are there; else: it has failed. */
+/* Do all that can be done without waiting. TW_PENDING: call again; TW_OK: the outputs are there; else: it has failed, on
+ * `run->core` if a machine did, and all others have ended. */
 tw_result tw_advance(tw_run *run);
 /* Advance until it is done; after `ticks` it is cancelled: TW_TIMEOUT. */
 tw_result tw_finish(tw_run *run, uint32_t ticks);
-/* Give it up: the machine is stopped if this run has started it. */
+/* Give it up: machines that this run has started are stopped, each within `ticks`. */
 tw_result tw_cancel(tw_run *run, uint32_t ticks);
 /* tw_begin on set 0, and tw_finish. */
 tw_result tw_infer(tw_network *network, const tw_array *inputs, const tw_array *outputs, tw_part part, void *context,

@@ -106,9 +106,8 @@ tw_result tw_read_counters(const tw_device *device, tw_counters *counters)
     return TW_OK;
 }
 
-tw_result tw_start(const tw_network *network, uint32_t set, const tw_step *step, uint32_t copied)
+tw_result tw_start(const tw_network *network, const tw_device *device, uint32_t set, const tw_step *step, uint32_t copied)
 {
-    const tw_device *device = network->device;
     const tw_place *place = &network->place;
     uint32_t region, status;
     status = get(device, TW_REG_STATUS);

@@ -11,7 +11,7 @@ enum { TW_PART_TENSORS, TW_PART_INPUTS, TW_PART_OUTPUTS, TW_PART_STEPS, TW_PART_
 
 typedef struct tw_step {
     uint32_t kind;
-    uint32_t first, words, text; /* of the machine: words of the program, byte in the image of the instructions */
+    uint32_t core, first, words, text; /* of the machine: words of the program, byte in the image of the instructions */
     const char *name; /* of the processor */
     uint32_t conversion, conversions; /* 0: the caller's function does it */
 } tw_step;
@@ -30,7 +30,7 @@ typedef enum tw_move { TW_PUT, TW_GET_BYTES, TW_QUANTISE, TW_DEQUANTISE } tw_mov
 uint32_t tw_is_open(const tw_program *program);
 uint32_t tw_u32(const uint8_t *at);
 uint32_t tw_word(const tw_program *program, uint32_t word);
-float tw_real(const tw_program *program, uint32_t word);
+float tw_real(uint32_t bits);
 /* Of bytes that follow those with the checksum `before`; 0 at the beginning. */
 uint32_t tw_crc32(uint32_t before, const uint8_t *bytes, uint32_t count);
 /* Of bytes, up to a whole widest beat; sums that do not fit into 32 bits are 0xffffffff. */
@@ -49,7 +49,13 @@ void tw_get_step(const tw_program *program, uint32_t number, tw_step *step);
 void tw_get_conversion(const tw_program *program, uint32_t number, tw_conversion *conversion);
 /* The header, which says where the parts are; then their entries. */
 tw_result tw_check_table(tw_program *program);
-tw_result tw_check_entries(const tw_program *program);
+tw_result tw_check_entries(tw_program *program);
+
+/* Machines of the network. */
+static inline uint32_t tw_machines(const tw_network *network)
+{
+    return TW_MACHINES > 1u ? network->cores : 1u;
+}
 
 /* Bytes in DRAM from the first to the last one of a tensor, both included; more than 32 bits hold if it is too long. */
 uint64_t tw_extent(const tw_program *program, const tw_tensor *tensor);
@@ -61,7 +67,7 @@ void tw_transfer(const tw_network *network, uint32_t set, const tw_tensor *tenso
 uint32_t tw_copied_text_bytes(const tw_program *program);
 tw_result tw_wait_idle(const tw_device *device, uint32_t ticks);
 /* `copied`: where the step's instructions begin among the copied ones. */
-tw_result tw_start(const tw_network *network, uint32_t set, const tw_step *step, uint32_t copied);
+tw_result tw_start(const tw_network *network, const tw_device *device, uint32_t set, const tw_step *step, uint32_t copied);
 tw_result tw_poll(tw_device *device, uint32_t first_word);
 
 #endif

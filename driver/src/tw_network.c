@@ -190,21 +190,40 @@ static uint32_t shares(const tw_program *program, uint32_t turn)
     return 0u;
 }
 
-tw_result tw_load(tw_network *network, tw_device *device, const tw_program *program, const tw_place *place)
+/* One of the devices: attached, not one of those before it, for this program and this memory. */
+static tw_result check_device(tw_device *const *devices, uint32_t number, const tw_program *program, const tw_place *place)
 {
-    tw_result result;
-    uint32_t turn;
-    if (network == NULL || device == NULL || place == NULL || !tw_is_open(program) || device->port.read == NULL)
+    const tw_device *device = devices[number];
+    uint32_t i;
+    if (device == NULL || device->port.read == NULL)
+        return TW_NULL_POINTER;
+    for (i = 0; i < number; i++)
+        if (devices[i] == device)
+            return TW_CORES;
+    if (tw_word(program, TW_TABLE_CONFIG) != device->config || tw_word(program, TW_TABLE_AXI_BYTES) != device->axi_bytes)
+        return TW_CONFIG;
+    return check_place(device, program, place);
+}
+
+tw_result tw_load_cores(tw_network *network, tw_device *const *devices, uint32_t cores, const tw_program *program,
+                        const tw_place *place)
+{
+    tw_result result = TW_OK;
+    uint32_t turn, i;
+    if (network == NULL || devices == NULL || place == NULL || !tw_is_open(program))
         return TW_NULL_POINTER;
     if (place->sets == 0u || place->sets > TW_SETS)
         return TW_ARGUMENT;
-    if (tw_word(program, TW_TABLE_CONFIG) != device->config || tw_word(program, TW_TABLE_AXI_BYTES) != device->axi_bytes)
-        return TW_CONFIG;
-    result = check_place(device, program, place);
+    if (cores != 1u && (cores > TW_MACHINES || cores != program->cores))
+        return TW_CORES;
+    for (i = 0; result == TW_OK && i < cores; i++)
+        result = check_device(devices, i, program, place);
     if (result != TW_OK)
         return result;
-    fill(device, program, place);
-    network->device = device;
+    fill(devices[0], program, place);
+    for (i = 0; i < cores; i++)
+        network->devices[i] = devices[i];
+    network->cores = cores;
     network->program = *program;
     network->place = *place;
     network->first_shared = 0xffffffffu;

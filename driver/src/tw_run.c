@@ -23,12 +23,25 @@ static tw_result check_arrays(const tw_program *program, const tw_array *arrays,
     return TW_OK;
 }
 
+/* Gives the network's machines that one run (NULL: none) has to another, and counts them. */
+static uint32_t hand(const tw_network *network, const tw_run *from, const tw_run *to)
+{
+    uint32_t core, count = 0u;
+    for (core = 0; core < tw_machines(network); core++) {
+        if (network->devices[core]->owner == from) {
+            network->devices[core]->owner = to;
+            count++;
+        }
+    }
+    return count;
+}
+
 tw_result tw_begin(tw_run *run, tw_network *network, uint32_t set, const tw_array *inputs, const tw_array *outputs,
                    tw_part part, void *context)
 {
     const tw_program *program;
     tw_result result;
-    if (run == NULL || network == NULL || network->device == NULL)
+    if (run == NULL || network == NULL || network->cores == 0u)
         return TW_NULL_POINTER;
     program = &network->program;
     if (set >= network->place.sets)
@@ -38,7 +51,7 @@ tw_result tw_begin(tw_run *run, tw_network *network, uint32_t set, const tw_arra
         result = check_arrays(program, outputs, program->first[TW_PART_OUTPUTS], tw_output_count(program));
     if (result != TW_OK)
         return result;
-    if (network->device->owner == run)
+    if (hand(network, run, run) != 0u)
         return TW_BUSY;
     run->network = network;
     run->inputs = inputs;
@@ -48,7 +61,10 @@ tw_result tw_begin(tw_run *run, tw_network *network, uint32_t set, const tw_arra
     run->set = set;
     run->turn = 0u;
     run->copied = 0u;
-    run->started = 0u;
+    run->begun = 0u;
+    run->ended = 0u;
+    run->core = 0u;
+    run->failed = TW_OK;
     run->result = TW_PENDING;
     return TW_OK;
 }
@@ -81,40 +97,80 @@ static void convert(const tw_run *run, const tw_step *step)
     }
 }
 
-static tw_result take_step(tw_run *run, uint32_t number)
+static tw_result take_part(tw_run *run, const tw_step *step)
 {
-    tw_step step;
-    tw_result result;
-    tw_get_step(&run->network->program, number, &step);
-    if (step.kind == (uint32_t)TW_STEP_CPU) {
-        if (step.conversions > 0u) {
-            convert(run, &step);
-            return TW_OK;
-        }
-        if (run->part == NULL)
-            return TW_NO_PART;
-        return run->part(run->context, run, step.name) == TW_OK ? TW_OK : TW_PART;
+    if (step->conversions > 0u) {
+        convert(run, step);
+        return TW_OK;
     }
-    if (run->started == 0u) {
-        result = tw_start(run->network, run->set, &step, run->copied);
+    if (run->part == NULL)
+        return TW_NO_PART;
+    return run->part(run->context, run, step->name) == TW_OK ? TW_OK : TW_PART;
+}
+
+/* Begins a step if its machine is idle, unless another one has failed; TW_OK: it has ended well. */
+static tw_result take_step(tw_run *run, const tw_step *step, uint32_t core, uint32_t copied)
+{
+    tw_device *device = run->network->devices[core];
+    tw_result result;
+    if (device->owner != run)
+        return TW_LOST;
+    if (((run->begun >> core) & 1u) == 0u) {
+        if (run->failed != TW_OK)
+            return TW_OK;
+        result = tw_start(run->network, device, run->set, step, copied);
         if (result != TW_OK)
             return result;
-        run->started = 1u;
+        run->begun |= 1u << core;
     }
-    result = tw_poll(run->network->device, step.first);
-    if (result != TW_PENDING) {
-        run->started = 0u;
-        run->copied += tw_padded(step.words * 4u);
+    return tw_poll(device, step->first);
+}
+
+/* The machine's steps of a turn: neighbours of rising cores, each on its machine, until all have ended. The first failure is
+ * that of the turn: it comes when no other machine works any more. */
+static tw_result take_phase(tw_run *run, tw_step *step)
+{
+    const tw_program *program = &run->network->program;
+    uint32_t copied = run->copied, next = run->turn, waits = 0u, core;
+    tw_result result;
+    for (;;) {
+        core = tw_machines(run->network) > 1u ? step->core : 0u;
+        result = ((run->ended >> core) & 1u) != 0u ? TW_OK : take_step(run, step, core, copied);
+        if (result == TW_PENDING) {
+            waits = 1u;
+        } else {
+            run->ended |= 1u << core;
+            if (result != TW_OK && run->failed == TW_OK) {
+                run->failed = result;
+                run->core = core;
+            }
+        }
+        copied += tw_padded(step->words * 4u);
+        if (tw_machines(run->network) == 1u || next == tw_word(program, TW_TABLE_STEPS))
+            break;
+        tw_get_step(program, next, step);
+        if (step->core <= core) /* that of a part on the processor is 0 */
+            break;
+        next++;
     }
-    return result;
+    if (waits != 0u)
+        return TW_PENDING;
+    run->begun = 0u;
+    run->ended = 0u;
+    run->copied = copied;
+    run->turn = next;
+    return run->failed;
 }
 
 static tw_result take_turn(tw_run *run)
 {
     const tw_program *program = &run->network->program;
     const uint32_t steps = tw_word(program, TW_TABLE_STEPS);
-    if (run->turn > 0u && run->turn <= steps)
-        return take_step(run, run->turn - 1u);
+    tw_step step;
+    if (run->turn > 0u && run->turn <= steps) {
+        tw_get_step(program, run->turn - 1u, &step);
+        return step.kind == (uint32_t)TW_STEP_CPU ? take_part(run, &step) : take_phase(run, &step);
+    }
     if (run->turn == 0u)
         copy_edges(run, run->inputs, program->first[TW_PART_INPUTS], tw_input_count(program), TW_PUT);
     else
@@ -124,30 +180,27 @@ static tw_result take_turn(tw_run *run)
 
 static void leave(tw_run *run, tw_result result)
 {
-    if (run->network->device->owner == run)
-        run->network->device->owner = NULL;
-    run->started = 0u;
+    (void)hand(run->network, run, NULL);
     run->result = result;
 }
 
 tw_result tw_advance(tw_run *run)
 {
     tw_network *network;
-    tw_device *device;
     tw_result result;
     if (run == NULL || run->network == NULL)
         return TW_NULL_POINTER;
     network = run->network;
-    device = network->device;
     while (run->result == TW_PENDING) {
-        if (run->turn == network->first_shared && device->owner != run) {
-            if (device->owner != NULL)
+        if (run->turn >= network->first_shared && run->turn <= network->last_shared && run->begun == 0u
+            && hand(network, run, run) != tw_machines(network)) {
+            if (run->turn > network->first_shared) {
+                leave(run, TW_LOST);
+                break;
+            }
+            if (hand(network, NULL, NULL) != tw_machines(network)) /* all or none: two runs never wait for each other */
                 return TW_PENDING;
-            device->owner = run;
-        }
-        if (run->turn > network->first_shared && run->turn <= network->last_shared && device->owner != run) {
-            leave(run, TW_LOST);
-            break;
+            (void)hand(network, NULL, run);
         }
         result = take_turn(run);
         if (result == TW_PENDING)
@@ -156,9 +209,9 @@ tw_result tw_advance(tw_run *run)
             leave(run, result);
             break;
         }
-        if (run->turn == network->last_shared && device->owner == run)
-            device->owner = NULL;
         run->turn++;
+        if (run->turn > network->last_shared)
+            (void)hand(network, run, NULL);
         if (run->turn > tw_word(&network->program, TW_TABLE_STEPS) + 1u)
             leave(run, TW_OK);
     }
@@ -167,11 +220,20 @@ tw_result tw_advance(tw_run *run)
 
 tw_result tw_cancel(tw_run *run, uint32_t ticks)
 {
-    tw_result result = TW_OK;
+    tw_result result = TW_OK, stopped;
+    tw_device *device;
+    uint32_t core, working;
     if (run == NULL || run->network == NULL)
         return TW_NULL_POINTER;
-    if (run->started != 0u && run->network->device->owner == run)
-        result = tw_abort(run->network->device, ticks);
+    working = run->begun & ~run->ended;
+    for (core = 0; core < tw_machines(run->network); core++) {
+        device = run->network->devices[core];
+        if (((working >> core) & 1u) == 0u || device->owner != run)
+            continue;
+        stopped = tw_abort(device, ticks);
+        if (result == TW_OK)
+            result = stopped;
+    }
     if (run->result == TW_PENDING)
         leave(run, TW_TIMEOUT);
     return result;
@@ -179,15 +241,15 @@ tw_result tw_cancel(tw_run *run, uint32_t ticks)
 
 tw_result tw_finish(tw_run *run, uint32_t ticks)
 {
-    const tw_port *port;
-    uint32_t start, gone;
+    const tw_port *clock, *port;
+    uint32_t start, gone, core, working;
     tw_result result;
     if (run == NULL || run->network == NULL)
         return TW_NULL_POINTER;
-    port = &run->network->device->port;
-    start = port->now(port->context);
+    clock = &run->network->devices[0]->port;
+    start = clock->now(clock->context);
     for (;;) {
-        gone = port->now(port->context) - start;
+        gone = clock->now(clock->context) - start;
         result = tw_advance(run);
         if (result != TW_PENDING)
             return result;
@@ -195,7 +257,11 @@ tw_result tw_finish(tw_run *run, uint32_t ticks)
             result = tw_cancel(run, ticks);
             return result == TW_OK ? TW_TIMEOUT : result;
         }
-        if (port->wait != NULL && run->started != 0u)
+        working = run->begun & ~run->ended;
+        for (core = 0; core + 1u < tw_machines(run->network) && working >> core > 1u; core++) {
+        }
+        port = core == 0u ? clock : &run->network->devices[core]->port;
+        if (port->wait != NULL && working != 0u)
             port->wait(port->context, ticks - gone);
     }
 }

@@ -13,31 +13,41 @@ static const char *name_at(const tw_program *program, uint32_t place)
     return (const char *)&program->table[(size_t)program->first[TW_PART_NAMES] * 4u + place];
 }
 
+/* Words of the table, from one on. */
+static void get_words(const tw_program *program, uint32_t first, uint32_t *words, uint32_t count)
+{
+    uint32_t i;
+    for (i = 0; i < count; i++)
+        words[i] = tw_word(program, first + i);
+}
+
 void tw_get_tensor(const tw_program *program, uint32_t number, tw_tensor *tensor)
 {
-    const uint32_t at = program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS;
-    const uint32_t type = tw_word(program, at + 3u);
+    uint32_t words[TW_TENSOR_WORDS];
+    get_words(program, program->first[TW_PART_TENSORS] + number * TW_TENSOR_WORDS, words, TW_TENSOR_WORDS);
     tensor->number = number;
-    tensor->name = name_at(program, tw_word(program, at));
-    tensor->region = tw_word(program, at + 1u);
-    tensor->offset = tw_word(program, at + 2u);
-    tensor->element_bytes = type & 15u;
-    tensor->kind = type >> 4;
-    tensor->flipped = tw_word(program, at + 4u);
-    tensor->elements = tw_word(program, at + 5u);
-    tensor->dimensions = tw_word(program, at + 6u);
-    tensor->first_size = tw_word(program, at + 7u);
-    tensor->scale = tw_real(program, at + 8u);
-    tensor->zero_point = (int32_t)tw_word(program, at + 9u);
+    tensor->name = name_at(program, words[0]);
+    tensor->region = words[1];
+    tensor->offset = words[2];
+    tensor->element_bytes = words[3] & 15u;
+    tensor->kind = words[3] >> 4;
+    tensor->flipped = words[4];
+    tensor->elements = words[5];
+    tensor->dimensions = words[6];
+    tensor->first_size = words[7];
+    tensor->scale = tw_real(words[8]);
+    tensor->zero_point = (int32_t)words[9];
 }
 
 void tw_get_step(const tw_program *program, uint32_t number, tw_step *step)
 {
-    const uint32_t at = program->first[TW_PART_STEPS] + number * TW_STEP_WORDS;
-    step->kind = tw_word(program, at);
-    step->first = tw_word(program, at + 1u);
-    step->words = tw_word(program, at + 2u);
-    step->text = tw_word(program, at + 3u);
+    uint32_t words[TW_STEP_WORDS];
+    get_words(program, program->first[TW_PART_STEPS] + number * TW_STEP_WORDS, words, TW_STEP_WORDS);
+    step->kind = words[0] & ((1u << TW_STEP_CORE_LSB) - 1u);
+    step->core = words[0] >> TW_STEP_CORE_LSB;
+    step->first = words[1];
+    step->words = words[2];
+    step->text = words[3];
     step->name = step->kind == (uint32_t)TW_STEP_CPU ? name_at(program, step->first) : "";
     step->conversion = step->words;
     step->conversions = step->text;
@@ -45,12 +55,13 @@ void tw_get_step(const tw_program *program, uint32_t number, tw_step *step)
 
 void tw_get_conversion(const tw_program *program, uint32_t number, tw_conversion *conversion)
 {
-    const uint32_t at = program->first[TW_PART_CONVERSIONS] + number * TW_CONVERSION_WORDS;
-    conversion->dequantises = tw_word(program, at);
-    conversion->end = tw_word(program, at + 1u);
-    conversion->tensor = tw_word(program, at + 2u);
-    conversion->scale = tw_real(program, at + 3u);
-    conversion->zero_point = (int32_t)tw_word(program, at + 4u);
+    uint32_t words[TW_CONVERSION_WORDS];
+    get_words(program, program->first[TW_PART_CONVERSIONS] + number * TW_CONVERSION_WORDS, words, TW_CONVERSION_WORDS);
+    conversion->dequantises = words[0];
+    conversion->end = words[1];
+    conversion->tensor = words[2];
+    conversion->scale = tw_real(words[3]);
+    conversion->zero_point = (int32_t)words[4];
 }
 
 uint32_t tw_is_byte(const tw_tensor *tensor)
@@ -192,26 +203,30 @@ static uint32_t is_good_conversion(const tw_program *program, uint32_t number)
         && host.elements == byte.elements && is_good_scale(program, &byte, scale);
 }
 
-/* `conversion` is the next one of the table, and moves behind those of the step. */
-static uint32_t is_good_step(const tw_program *program, uint32_t number, uint32_t *conversion)
+/* `conversion` is the next one of the table, and moves behind those of the step. The program has the step's core. */
+static uint32_t is_good_step(tw_program *program, uint32_t number, uint32_t *conversion)
 {
     const uint32_t text = tw_word(program, TW_TABLE_TEXT_BYTES), first = *conversion;
     tw_step step;
     tw_get_step(program, number, &step);
+    if (step.core >= program->cores)
+        program->cores = step.core + 1u;
     if (step.kind == (uint32_t)TW_STEP_MACHINE)
-        return step.words > 0u && step.text % 4u == 0u && step.text <= text && step.words <= (text - step.text) / 4u;
+        return step.core < TW_CORES_MOST && step.words > 0u && step.text % 4u == 0u && step.text <= text
+            && step.words <= (text - step.text) / 4u;
     *conversion += step.conversions;
-    return step.kind == (uint32_t)TW_STEP_CPU && is_name_place(program, step.first) && step.conversion == first
-        && step.conversions <= tw_word(program, TW_TABLE_CONVERSIONS) - first;
+    return step.kind == (uint32_t)TW_STEP_CPU && step.core == 0u && is_name_place(program, step.first)
+        && step.conversion == first && step.conversions <= tw_word(program, TW_TABLE_CONVERSIONS) - first;
 }
 
-tw_result tw_check_entries(const tw_program *program)
+tw_result tw_check_entries(tw_program *program)
 {
     const uint32_t tensors = tw_word(program, TW_TABLE_TENSORS), names = tw_word(program, TW_TABLE_NAMES_BYTES);
     const uint32_t beat = tw_word(program, TW_TABLE_AXI_BYTES);
     const uint8_t *name = &program->table[(size_t)program->first[TW_PART_NAMES] * 4u];
     uint32_t good = beat >= 4u && beat <= TW_BEAT_MAX && (beat & (beat - 1u)) == 0u;
     uint32_t i, next = 0u;
+    program->cores = 1u;
     good = good && tw_word(program, TW_TABLE_TEXT_BYTES) % 4u == 0u && (names == 0u || name[names - 1u] == 0u);
     for (i = 0; good && i < tensors; i++)
         good = is_good_tensor(program, i, &next);

@@ -34,16 +34,14 @@ typedef struct mover {
 
 static void move_element(const mover *how, uint8_t *at, uint8_t *array, uint32_t index)
 {
-    const size_t first = (size_t)index * how->element_bytes;
+    uint8_t *const dense = &array[(size_t)index * how->element_bytes];
+    uint8_t *const to = how->move == TW_PUT ? at : dense, *const from = how->move == TW_PUT ? dense : at;
     uint32_t i;
     switch (how->move) {
     case TW_PUT:
-        for (i = 0; i < how->element_bytes; i++)
-            at[i] = (uint8_t)(array[first + i] ^ how->toggle);
-        break;
     case TW_GET_BYTES:
         for (i = 0; i < how->element_bytes; i++)
-            array[first + i] = (uint8_t)(at[i] ^ how->toggle);
+            to[i] = (uint8_t)(from[i] ^ how->toggle);
         break;
     case TW_QUANTISE: {
         const float x = ((const float *)(const void *)array)[index];
@@ -63,7 +61,7 @@ void tw_transfer(const tw_network *network, uint32_t set, const tw_tensor *tenso
                  int32_t zero_point)
 {
     const tw_program *program = &network->program;
-    const tw_port *port = &network->device->port;
+    const tw_port *port = &network->devices[0]->port;
     const uint32_t sizes = program->first[TW_PART_SIZES] + tensor->first_size, strides = sizes + tensor->dimensions;
     const uint32_t inner = tensor->dimensions > 0u ? tw_word(program, strides - 1u) : 1u;
     const uint32_t stride = tensor->dimensions > 0u ? tw_word(program, strides + tensor->dimensions - 1u) : 0u;
@@ -101,7 +99,7 @@ static tw_result checked(const tw_network *network, uint32_t set, const tw_tenso
 {
     const uint32_t real = move == TW_QUANTISE || move == TW_DEQUANTISE;
     tw_tensor known;
-    if (network == NULL || tensor == NULL || data == NULL || network->device == NULL)
+    if (network == NULL || tensor == NULL || data == NULL || network->cores == 0u)
         return TW_NULL_POINTER;
     if (set >= network->place.sets || tensor->number >= tw_tensor_count(&network->program))
         return TW_ARGUMENT;

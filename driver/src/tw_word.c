@@ -11,13 +11,13 @@ uint32_t tw_word(const tw_program *program, uint32_t word)
     return tw_u32(&program->table[(size_t)word * 4u]);
 }
 
-float tw_real(const tw_program *program, uint32_t word)
+float tw_real(uint32_t bits)
 {
     union {
         uint32_t bits;
         float value;
     } both;
-    both.bits = tw_word(program, word);
+    both.bits = bits;
     return both.value;
 }
 

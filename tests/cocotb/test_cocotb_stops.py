@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from isa.config import MachineConfig, preset
@@ -11,7 +13,11 @@ from sim.rtl.stops import aborts
 from tests.cocotb.test_cocotb_benches import SMALL
 
 NANO = preset("nano")
-CASES = [*((NANO, seed) for seed in range(10, 15)), *(pytest.param(SMALL, seed, marks=pytest.mark.slow) for seed in range(2))]
+OTHERS = SMALL, replace(NANO, name="two_ports", axi_ports=2)
+CASES = [
+    *((NANO, seed) for seed in range(10, 15)),
+    *(pytest.param(config, seed, marks=pytest.mark.slow) for config in OTHERS for seed in range(2)),
+]
 
 
 @pytest.mark.parametrize(("config", "seed"), CASES, ids=lambda value: getattr(value, "name", str(value)))

@@ -54,6 +54,13 @@ def steps(count: int) -> Program:
     return Program(NANO, STEP, steps=(MachineStep(0, len(STEP)),) * count)
 
 
+def shared() -> Program:
+    """Two cores together, a part on the processor, one core alone, both again."""
+    one, two = MachineStep(0, len(STEP)), MachineStep(0, len(STEP), 1)
+    order = (one, two, CpuStep("other"), one, one, two)
+    return Program(NANO, STEP, output_bytes=64, cpu_graphs=(CpuGraph("other", b"model"),), steps=order)
+
+
 def part_last() -> Program:
     """It ends on the processor."""
     steps = (MachineStep(0, len(STEP)), CpuStep("other"))

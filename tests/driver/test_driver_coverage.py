@@ -17,7 +17,7 @@ from isa.flat_image import flat_image
 from isa.program_file import program_bytes
 from sim.rtl.board import BOARD_HEADER
 from tests.driver.building import HERE, digits, run, write_driver
-from tests.driver.test_driver_images import edge_images, spoiled
+from tests.driver.test_driver_images import edge_images, shared_image, spoiled
 
 SOURCES = LINUX.parent / "src"
 OPTIONAL = {
@@ -41,7 +41,8 @@ def covered(folder: Path) -> Iterator[Path]:
         path.write_bytes(image)
     edges = [edge_images(folder, form) for form in ("file", "flat")]
     alone = [[image] for image in images]
-    for name, runs in {"bad_input": alone, "refusals": alone, "edges": edges, "opens": [wrong]}.items():
+    both = [shared_image(folder, form) for form in ("file", "flat")]
+    for name, runs in {"bad_input": alone, "refusals": alone, "edges": edges, "opens": [wrong], "shared": both}.items():
         tests = [HERE / f"{part}.c" for part in ("harness", "mock", name)]
         includes = ["-I", folder, "-I", HERE, "-I", BOARD_HEADER.parent]
         command = ["gcc", "-std=c99", "--coverage", *includes, *tests, *objects, "-o", folder / name]

@@ -23,6 +23,7 @@ from tests.driver.synthetic import (
     header_of,
     part_last,
     put,
+    shared,
     steps,
     whole,
     word,
@@ -82,6 +83,8 @@ ENTRY = {
     "zero-point above int8": ("conversions", 128, 1, 4),
     "zero-point below int8": ("conversions", -129, 1, 4),
     "step that is none": ("steps", 2, 0, 0),
+    "step of a core beyond all": ("steps", 16 << 8, 1, 0),
+    "part on the processor with a core": ("steps", 1 | 1 << 8, 0, 0),
     "name of a part": ("steps", FAR, 2, 1),
     "conversions that are not there": ("steps", 9, 0, 2),
     "conversions of another step": ("steps", 0, 4, 2),
@@ -205,6 +208,13 @@ def edge_images(folder: Path, form: str) -> list[Path]:
     return [folder / f"{name}.{form}" for name in contents]
 
 
+def shared_image(folder: Path, form: str) -> list[Path]:
+    """What ``c/shared.c`` takes."""
+    path = folder / f"shared.{form}"
+    path.write_bytes((program_bytes if form == "file" else flat_image)(shared()))
+    return [path]
+
+
 def test_each_has_its_answer(tmp_path: Path) -> None:
     images = spoiled()
     paths = [tmp_path / f"image{number}" for number in range(len(images))]
@@ -226,3 +236,9 @@ def test_time_grows_with_the_image_and_not_with_its_square(tmp_path: Path) -> No
     started, load, inference = map(int, run(build(tmp_path, "loads", "mock"), tmp_path / "image").split())
     assert started == MANY
     assert max(load, inference) < 5000
+
+
+@pytest.mark.parametrize("form", ["file", "flat"])
+def test_machines_that_share_a_run(form: str, tmp_path: Path) -> None:
+    """In the order of the program's phases; whatever one of them does, no other one works when the run has ended."""
+    assert run(build(tmp_path, "shared", "mock"), *shared_image(tmp_path, form)) == "all as expected\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from compiler.quantise.arrays import read_arrays
 from isa.assembler import assemble
 from isa.faults import Fault, MachineFault
 from isa.flat_image import flat_image
@@ -28,6 +30,7 @@ from tests.driver.building import DEMO, HERE, NANO, build, digits, run
 from tests.driver.recording import recorded
 from tests.e2e.light import LIGHT
 from tests.e2e.network_runs import compiled
+from tilewright.compiling import compile_model
 from tilewright.inputs import random_inputs
 
 Arrays = dict[str, NDArray[Any]]
@@ -148,3 +151,29 @@ def test_a_batch_on_two_machines(tmp_path: Path) -> None:
     printed = run(cores, tmp_path / "image", tmp_path / "inputs", tmp_path / "outputs", 2, f"+total={NANO.axi_bytes}")
     assert printed.endswith(": 3 2\n"), printed
     assert (tmp_path / "outputs").read_bytes() == expected(program, feeds)
+
+
+@pytest.mark.slow
+def test_two_machines_share_each_image(tmp_path: Path) -> None:
+    """Faster than one machine with the same program; after a fault of either the next image is right."""
+    anywhere = replace(NANO, chip="")
+    calibration = read_arrays(DEMO / "digits_calibration.npz")
+    program = compile_model(DEMO / "digits.onnx", anywhere, calibration=calibration, cores=2).program
+    together = build(tmp_path, "together", libraries=[board_library(anywhere, cores=2), "-lstdc++"])
+    with np.load(DEMO / "digits_test.npz") as archive:
+        feeds = [{"image": image[None]} for image in archive["image"][:3]]
+    files = [tmp_path / name for name in ("image", "inputs", "outputs", "broken")]
+    files[0].write_bytes(program_bytes(program))
+    files[1].write_bytes(given(program, feeds))
+    took = {}
+    for cores, core in ((1, 0), (2, 0), (2, 1)):
+        step = next(step for step in program.steps if isinstance(step, MachineStep) and step.core == core)
+        at = step.first_word + step.words - 1
+        files[3].write_bytes(program_bytes(replace(program, words=(*program.words[:at], 0x1FF, *program.words[at + 1 :]))))
+        printed = run(together, *files, cores, f"+total={NANO.axi_bytes}")
+        found = re.fullmatch(r"3 images in (\d+) cycles, the broken one stopped at word (\d+)\n", printed)
+        assert found is not None, printed
+        assert int(found[2]) == at
+        assert files[2].read_bytes() == expected(program, feeds)
+        took[cores] = int(found[1])
+    assert 1.2 < took[1] / took[2] < 2, took

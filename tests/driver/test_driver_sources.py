@@ -15,9 +15,10 @@ from tests.driver.building import HERE, NANO, WARNINGS, write_driver
 from tests.tools import needs
 from tilewright.cli import main
 
+ONE_MACHINE = "-DTW_MACHINES=1"
 BARE = ("-Os", "-march=rv32imac", "-mabi=ilp32", "-ffreestanding")
-CODE_LIMIT = 8448
-"""Bytes of the whole driver: it is to stay small beside a network."""
+CODE_LIMIT, CODE_OF_SEVERAL = 8448, 8960
+"""Bytes of the whole driver, for one machine and for several: it is to stay small beside a network."""
 MAY_ASK_FOR = {"memcpy", "memset", "memmove"}
 """What a compiler may put into any program."""
 STUBS = """
@@ -33,7 +34,9 @@ def compiled_with(compiler: str, folder: Path, *options: str) -> None:
         subprocess.run([compiler, *WARNINGS, *options, "-c", source.name], cwd=folder, check=True)
 
 
-@pytest.mark.parametrize("options", [("-O2",), ("-O0", "-Wshadow", "-Wsign-conversion", "-Wvla"), ("-DTW_NO_TEXT",), ("-m32",)])
+@pytest.mark.parametrize(
+    "options", [("-O2",), ("-O0", "-Wshadow", "-Wsign-conversion", "-Wvla"), ("-DTW_NO_TEXT",), (ONE_MACHINE,), ("-m32",)]
+)
 def test_no_warning(options: tuple[str, ...], tmp_path: Path) -> None:
     if "-m32" in options:
         options = (*options, "-ffreestanding")  # whose headers are the compiler's own
@@ -68,6 +71,8 @@ def test_it_asks_for_nothing(tmp_path: Path) -> None:
 @needs("riscv64-unknown-elf-gcc")
 def test_code_for_a_small_riscv(tmp_path: Path) -> None:
     compiled_with("riscv64-unknown-elf-gcc", tmp_path, *BARE)
+    assert riscv_code(tmp_path) < CODE_OF_SEVERAL
+    compiled_with("riscv64-unknown-elf-gcc", tmp_path, *BARE, ONE_MACHINE)
     assert riscv_code(tmp_path) < CODE_LIMIT
 
 

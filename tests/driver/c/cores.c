@@ -6,7 +6,7 @@
 enum { TICKS = 100000000, MOST = 8, AREA = 1 << 19 };
 
 typedef struct core {
-    uint32_t registers; /* where its window begins */
+    uint32_t number;
     tw_device device;
     tw_network network;
     tw_run run;
@@ -15,32 +15,13 @@ typedef struct core {
     int works;
 } core;
 
-static uint32_t core_read(void *context, uint32_t offset)
-{
-    return board_read(((const core *)context)->registers + offset);
-}
-
-static void core_write(void *context, uint32_t offset, uint32_t value)
-{
-    board_write(((const core *)context)->registers + offset, value);
-}
-
-static uint32_t core_now(void *context)
-{
-    (void)context;
-    return board_cycles();
-}
-
 static void attach(core *one, uint32_t number, const tw_program *program, const tw_memory *constants)
 {
-    tw_port port = {0};
+    tw_port port = harness_machine(&one->number);
     tw_place place;
     tw_memory area;
-    one->registers = number * TW_MACHINE_BYTES;
-    port.context = one;
-    port.read = core_read;
-    port.write = core_write;
-    port.now = core_now;
+    one->number = number;
+    port.wait = NULL; /* main looks at all of them */
     area.bus = (uint64_t)number * AREA;
     area.cpu = board_memory() + area.bus;
     area.bytes = AREA;

@@ -108,6 +108,35 @@ tw_port harness_port(harness *h, int interrupts)
     return port;
 }
 
+static uint32_t machine_read(void *context, uint32_t offset)
+{
+    return board_read(*(const uint32_t *)context * TW_MACHINE_BYTES + offset);
+}
+
+static void machine_write(void *context, uint32_t offset, uint32_t value)
+{
+    board_write(*(const uint32_t *)context * TW_MACHINE_BYTES + offset, value);
+}
+
+/* The interrupt is of all machines. */
+static void machine_wait(void *context, uint32_t ticks)
+{
+    (void)context;
+    while (ticks-- > 0u && !board_interrupt())
+        board_run(1);
+}
+
+tw_port harness_machine(const uint32_t *number)
+{
+    tw_port port = {0};
+    port.context = (void *)(uintptr_t)number;
+    port.read = machine_read;
+    port.write = machine_write;
+    port.now = port_now;
+    port.wait = machine_wait;
+    return port;
+}
+
 uint32_t header_word(const uint8_t *table, uint32_t word)
 {
     const uint8_t *at = &table[4u * word];

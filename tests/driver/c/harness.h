@@ -41,5 +41,7 @@ uint32_t draw(uint32_t *state); /* xorshift32 */
 tw_memory harness_open(harness *h, uint64_t bus, uint32_t bytes);
 tw_port harness_port(harness *h, int interrupts);
 void harness_close(harness *h);
+/* Of one machine of a chip, which stays in its window of registers, by number; without caches. */
+tw_port harness_machine(const uint32_t *number);
 
 #endif

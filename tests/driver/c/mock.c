@@ -4,28 +4,76 @@
 
 #include "tilewright.h"
 
-enum { REGISTERS = 0x400 / 4, WORK_READS = 3, HOSTILE_WORDS = 48 };
+enum { REGISTERS = 0x400 / 4, WORK_READS = 3, HOSTILE_WORDS = 48, EVENTS = 64 };
 
-/* One machine for each thread. */
+typedef struct mock_machine {
+    uint32_t registers[REGISTERS];
+    uint32_t left;
+    mock_mood mood;
+} mock_machine;
+
+/* One chip for each thread; `current`: the machine whose registers are meant. */
 static __thread struct {
     uint8_t *at;
     uint64_t bus, bytes;
 } memories[2];
 static __thread uint32_t hostile;
-static __thread uint32_t registers[REGISTERS];
-static __thread uint32_t left, starts, cycles;
-static __thread mock_mood mood;
+static __thread mock_machine machines[MOCK_MACHINES];
+static __thread uint32_t current, starts, cycles;
+static __thread char events[EVENTS];
+
+static mock_machine *now(void)
+{
+    return &machines[current];
+}
 
 static uint32_t *reg(uint32_t offset)
 {
     if (offset % 4u != 0u || offset / 4u >= (uint32_t)REGISTERS)
         abort();
-    return &registers[offset / 4u];
+    return &now()->registers[offset / 4u];
 }
 
-void mock_feel(mock_mood now)
+/* The rest of an offset, in the window of a machine. */
+static uint32_t choose(uint32_t offset)
 {
-    mood = now;
+    if (offset / TW_MACHINE_BYTES >= MOCK_MACHINES)
+        abort();
+    current = offset / TW_MACHINE_BYTES;
+    return offset % TW_MACHINE_BYTES;
+}
+
+static void tell(char first)
+{
+    size_t place = 0;
+    while (events[place] != '\0')
+        place++;
+    if (place + 1u < sizeof events)
+        events[place] = (char)(first + (char)current);
+}
+
+const char *mock_events(void)
+{
+    return events;
+}
+
+void mock_forget(void)
+{
+    size_t place;
+    for (place = 0; place < sizeof events; place++)
+        events[place] = '\0';
+}
+
+void mock_feel_one(uint32_t number, mock_mood mood)
+{
+    machines[number].mood = mood;
+}
+
+void mock_feel(mock_mood mood)
+{
+    uint32_t i;
+    for (i = 0; i < MOCK_MACHINES; i++)
+        mock_feel_one(i, mood);
 }
 
 uint32_t mock_starts(void)
@@ -38,14 +86,14 @@ static void reset(void)
     const uint32_t config = *reg(TW_REG_CONFIG), first = *reg(TW_REG_CAPABILITY), second = *reg(TW_REG_CAPABILITY + 4u);
     uint32_t i;
     for (i = 0; i < (uint32_t)REGISTERS; i++)
-        registers[i] = 0u;
+        now()->registers[i] = 0u;
     *reg(TW_REG_ID) = TW_ID_VALUE;
     *reg(TW_REG_VERSION) = TW_HARDWARE_VERSION | (TW_ISA_VERSION << 16);
     *reg(TW_REG_CONFIG) = config;
     *reg(TW_REG_CAPABILITY) = first;
     *reg(TW_REG_CAPABILITY + 4u) = second;
     *reg(TW_REG_STATUS) = TW_STATUS_IDLE;
-    left = 0u;
+    now()->left = 0u;
 }
 
 void mock_open(uint8_t *given, uint64_t bytes, uint32_t config, uint32_t axi_bytes, uint32_t address_bits)
@@ -58,12 +106,15 @@ void mock_open(uint8_t *given, uint64_t bytes, uint32_t config, uint32_t axi_byt
     memories[0].bytes = bytes;
     memories[1].bytes = 0u;
     hostile = 0u;
-    mood = MOCK_WELL;
+    mock_feel(MOCK_WELL);
+    mock_forget();
     starts = 0u;
-    *reg(TW_REG_CONFIG) = config;
-    *reg(TW_REG_CAPABILITY) = words[0];
-    *reg(TW_REG_CAPABILITY + 4u) = words[1];
-    reset();
+    for (current = 0; current < MOCK_MACHINES; current++) {
+        *reg(TW_REG_CONFIG) = config;
+        *reg(TW_REG_CAPABILITY) = words[0];
+        *reg(TW_REG_CAPABILITY + 4u) = words[1];
+        reset();
+    }
 }
 
 static uint64_t pair(uint32_t low)
@@ -128,13 +179,15 @@ static void run(void)
             write_anywhere(at, bytes);
     }
     *reg(TW_REG_STATUS) = TW_STATUS_BUSY;
-    left = (uint32_t)WORK_READS;
+    now()->left = (uint32_t)WORK_READS;
     starts++;
+    tell('a');
 }
 
 static void stop(uint32_t code)
 {
-    *reg(TW_REG_STATUS) = TW_STATUS_ERROR | (mood == MOCK_STUCK ? 0u : TW_STATUS_IDLE);
+    tell('A');
+    *reg(TW_REG_STATUS) = TW_STATUS_ERROR | (now()->mood == MOCK_STUCK ? 0u : TW_STATUS_IDLE);
     *reg(TW_REG_ERROR_CODE) = code;
     *reg(TW_REG_ERROR_PC) = 7u;
     *reg(TW_REG_IRQ_PENDING) = 1u;
@@ -143,11 +196,11 @@ static void stop(uint32_t code)
 static void control(uint32_t value)
 {
     const uint32_t busy = *reg(TW_REG_STATUS) & TW_STATUS_BUSY;
-    if ((value & TW_CONTROL_RESET) != 0u && mood != MOCK_STUCK)
+    if ((value & TW_CONTROL_RESET) != 0u && now()->mood != MOCK_STUCK)
         reset();
     else if ((value & TW_CONTROL_ABORT) != 0u && busy != 0u)
         stop(TW_FAULT_ABORTED);
-    else if (value == TW_CONTROL_START && ((*reg(TW_REG_STATUS) & TW_STATUS_IDLE) == 0u || mood == MOCK_REFUSES))
+    else if (value == TW_CONTROL_START && ((*reg(TW_REG_STATUS) & TW_STATUS_IDLE) == 0u || now()->mood == MOCK_REFUSES))
         *reg(TW_REG_STATUS) |= TW_STATUS_REFUSED;
     else if (value == TW_CONTROL_START)
         run();
@@ -155,34 +208,37 @@ static void control(uint32_t value)
 
 static void work(void)
 {
-    if ((*reg(TW_REG_STATUS) & TW_STATUS_BUSY) == 0u || mood == MOCK_HANGS || mood == MOCK_STUCK)
+    if ((*reg(TW_REG_STATUS) & TW_STATUS_BUSY) == 0u || now()->mood == MOCK_HANGS || now()->mood == MOCK_STUCK)
         return;
-    if ((mood == MOCK_DIES && left == 1u) || --left > 0u)
+    if ((now()->mood == MOCK_DIES && now()->left == 1u) || --now()->left > 0u)
         return;
-    if (mood == MOCK_FAULTS) {
+    if (now()->mood == MOCK_FAULTS) {
         stop(TW_FAULT_READ_ERROR);
         return;
     }
-    *reg(TW_REG_STATUS) = mood == MOCK_FORGETS ? TW_STATUS_IDLE : TW_STATUS_DONE | TW_STATUS_IDLE;
+    tell('A');
+    *reg(TW_REG_STATUS) = now()->mood == MOCK_FORGETS ? TW_STATUS_IDLE : TW_STATUS_DONE | TW_STATUS_IDLE;
     *reg(TW_REG_IRQ_PENDING) = 1u;
 }
 
 static int is_gone(void)
 {
     const int busy = (*reg(TW_REG_STATUS) & TW_STATUS_BUSY) != 0u;
-    return mood == MOCK_ABSENT || (busy && (mood == MOCK_VANISHES || (mood == MOCK_DIES && left == 1u)));
+    const mock_mood mood = now()->mood;
+    return mood == MOCK_ABSENT || (busy && (mood == MOCK_VANISHES || (mood == MOCK_DIES && now()->left == 1u)));
 }
 
 uint32_t board_read(uint32_t offset)
 {
+    offset = choose(offset);
     cycles += 4u;
     if (is_gone())
         return 0xffffffffu;
-    if (mood == MOCK_ZERO)
+    if (now()->mood == MOCK_ZERO)
         return 0u;
-    if (offset == TW_REG_VERSION && mood == MOCK_OTHER_HARDWARE)
+    if (offset == TW_REG_VERSION && now()->mood == MOCK_OTHER_HARDWARE)
         return *reg(offset) + 1u;
-    if (offset == TW_REG_VERSION && mood == MOCK_OTHER_ISA)
+    if (offset == TW_REG_VERSION && now()->mood == MOCK_OTHER_ISA)
         return *reg(offset) + 0x10000u;
     if (offset == TW_REG_STATUS)
         work();
@@ -191,6 +247,7 @@ uint32_t board_read(uint32_t offset)
 
 void board_write(uint32_t offset, uint32_t value)
 {
+    offset = choose(offset);
     cycles += 4u;
     if (offset == TW_REG_CONTROL)
         control(value);
@@ -217,11 +274,18 @@ uint32_t board_cycles(void)
 
 int board_interrupt(void)
 {
-    return mood == MOCK_LOUD || (mood != MOCK_DEAF && *reg(TW_REG_IRQ_ENABLE) != 0u && *reg(TW_REG_IRQ_PENDING) != 0u);
+    int found = 0;
+    for (current = 0; current < MOCK_MACHINES; current++)
+        found = found
+            || now()->mood == MOCK_LOUD
+            || (now()->mood != MOCK_DEAF && *reg(TW_REG_IRQ_ENABLE) != 0u && *reg(TW_REG_IRQ_PENDING) != 0u);
+    current = 0;
+    return found;
 }
 
 void board_run(uint32_t count)
 {
     cycles += count;
-    work();
+    for (current = 0; current < MOCK_MACHINES; current++)
+        work();
 }

@@ -23,13 +23,18 @@ typedef enum mock_mood {
 } mock_mood;
 
 #define MOCK_MARK 0x30u
+#define MOCK_MACHINES 2u
 
 void mock_open(uint8_t *memory, uint64_t bytes, uint32_t config, uint32_t axi_bytes, uint32_t address_bits);
 /* More memory, elsewhere on the bus. */
 void mock_also(uint8_t *memory, uint64_t bus, uint64_t bytes);
 /* From now on a run writes words that tempt into every region, CONST and INPUT too. */
 void mock_write_anywhere(uint32_t seed);
-void mock_feel(mock_mood mood);
+void mock_feel(mock_mood mood); /* all machines of the chip */
+void mock_feel_one(uint32_t number, mock_mood mood);
+/* Starts and ends since mock_forget: "a" and "A" of the first machine, "b" and "B" of the second. */
+const char *mock_events(void);
+void mock_forget(void);
 uint32_t mock_starts(void);
 
 #endif

@@ -18,6 +18,7 @@ static tw_program program, found;
 static harness board;
 static tw_port port, no_read, no_write, no_clock;
 static tw_device device, other_device;
+static tw_device *const machines[2] = {&device, &other_device};
 static tw_place place, other_place, no_sets, many_sets, odd_place, small_place, far_place, lost_place;
 static tw_place text_on_image, input_on_image, output_before_image;
 static tw_memory area, small_area, lost_area;
@@ -122,6 +123,12 @@ static tw_result accepts(void *context, const void *given, uint32_t count)
     X(TW_OVERLAP, tw_load(&other_network, &device, &program, &input_on_image)) \
     X(TW_OVERLAP, tw_load(&other_network, &device, &program, &output_before_image)) \
     X(TW_CONFIG, tw_load(&other_network, &other_device, &program, &place)) \
+    X(TW_NULL_POINTER, tw_load_cores(NULL, machines, 1, &program, &place)) \
+    X(TW_NULL_POINTER, tw_load_cores(&other_network, NULL, 1, &program, &place)) \
+    X(TW_NULL_POINTER, tw_load_cores(&other_network, machines, 1, NULL, &place)) \
+    X(TW_NULL_POINTER, tw_load_cores(&other_network, machines, 1, &program, NULL)) \
+    X(TW_MISALIGNED, tw_load_cores(&other_network, machines, 1, &program, &odd_place)) \
+    X(TW_CORES, tw_load_cores(&other_network, machines, 2, &program, &place)) \
     X(TW_NULL_POINTER, tw_begin(NULL, &network, 0, inputs, outputs, NULL, NULL)) \
     X(TW_NULL_POINTER, tw_begin(&other_run, NULL, 0, inputs, outputs, NULL, NULL)) \
     X(TW_NULL_POINTER, tw_begin(&other_run, &no_network, 0, inputs, outputs, NULL, NULL)) \

@@ -13,8 +13,6 @@ from sim.random.engines import rtl, rtl_machine, wrong_on_rtl
 from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine
 from sim.rtl.memory import Dram
-from sim.rtl.play import play
-from sim.rtl.stops import storm
 from tests.sim.cycle.cycle_programs import load, loadp, save, whole
 
 NANO = preset("nano")
@@ -49,13 +47,6 @@ def test_short_bursts_one_at_a_time_cost_what_dram_takes_for_each() -> None:
     words = whole([loadp(count=500)], config)
     per_burst = CycleModel(config).run(words).cycles / (1000 / 16)
     assert 16 + 64 < per_burst < 16 + 64 + 12
-
-
-@pytest.mark.slow
-def test_what_comes_after_a_stop_is_right_on_two_ports() -> None:
-    for seed in range(12):
-        scenario, _ = storm(TWO_PORTS, seed)
-        assert play(rtl_machine(TWO_PORTS), scenario, 2_000_000) is None, seed
 
 
 @pytest.mark.slow

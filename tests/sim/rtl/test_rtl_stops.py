@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from isa.config import preset
+from isa.config import MachineConfig, preset
 from sim.random.engines import rtl_machine
 from sim.rtl.play import PATTERNS, play, register_file
 from sim.rtl.stops import MOST_SLOTS, SETTING, STORM, storm
 
 NANO = preset("nano")
+TWO_PORTS = replace(NANO, name="two_ports", axi_ports=2)
+CASES = [
+    *((NANO, seed) for seed in range(6)),
+    *(pytest.param(TWO_PORTS, seed, marks=[pytest.mark.slow] if seed > 1 else []) for seed in range(40)),
+]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_what_comes_after_a_stop_is_right(seed: int) -> None:
-    scenario, counts = storm(NANO, seed)
+@pytest.mark.parametrize(("config", "seed"), CASES, ids=lambda value: getattr(value, "name", str(value)))
+def test_what_comes_after_a_stop_is_right(config: MachineConfig, seed: int) -> None:
+    scenario, counts = storm(config, seed)
     assert set(counts) <= set(STORM)
     assert counts.total() == len(scenario.starts) // 2 <= MOST_SLOTS
-    assert play(rtl_machine(NANO), scenario, 2_000_000) is None
+    assert play(rtl_machine(config), scenario, 2_000_000) is None
 
 
 def test_the_registers_answer_as_they_are_written() -> None:
