@@ -24,40 +24,58 @@ from sim.synthesis.targets import TARGETS
 
 Array = npt.NDArray[np.float64]
 KINDS = ("LUT", "FF", "DSP", "BRAM")
-STEPS = 20_000
+SLIGHT = 1e-9
+"""What is taken for zero."""
+_SQUARE = {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16}
 NANO_VARIANTS: dict[str, dict[str, object]] = {
     "wide": {"ic_p": 8}, "tall": {"oc_p": 8}, "pixels": {"px_p": 2, "fm_banks": 8}, "bus": {"axi_data_bits": 128},
     "no_pool": {"build_pool": False}, "no_misc": {"build_misc": False}, "banks": {"fm_banks": 12},
     "apart": {"shared_finish": False}, "lanes": {"shared_finish": False, "conv_finish": 4, "pool_finish": 4},
-    "square": {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16},
+    "square": _SQUARE, "square_no_pool": {**_SQUARE, "build_pool": False}, "square_no_misc": {**_SQUARE, "build_misc": False},
+    "square_wide": {**_SQUARE, "ic_p": 16}, "square_tall": {**_SQUARE, "oc_p": 16},
+    "square_bus": {**_SQUARE, "axi_data_bits": 128}, "square_taps": {**_SQUARE, "pool_taps": 3},
+    "square_lanes": {**_SQUARE, "conv_finish": 2, "pool_finish": 2},
 }  # fmt: skip
 """Small machines that differ from `nano` in one number, or in many."""
+BASE_VARIANTS: dict[str, dict[str, object]] = {
+    "doubled": {"array_clock": 2}, "two_ports": {"array_clock": 2, "axi_ports": 2, "axi_data_bits": 256},
+    "four_pixels": {"array_clock": 2, "px_p": 4, "pool_taps": 2, "conv_finish": 8},
+}  # fmt: skip
+"""Machines beside `base`, which is for an UltraScale+: arrays on a doubled clock."""
 
 
 def machines(target: str) -> list[MachineConfig]:
     """The presets for that kind of chip, and the variants."""
+    found = [("nano", NANO_VARIANTS), ("base", BASE_VARIANTS if target == "xcup" else {})]
     variants = [
-        config_from_dict({"base": "nano", "name": name, **changes}, origin=name) for name, changes in NANO_VARIANTS.items()
+        config_from_dict({"base": base, "name": name, **changes}, origin=name)
+        for base, changed in found for name, changes in changed.items()
     ]
     meant = [config for config in PRESETS.values() if (chip := chip_of(config.chip)) and chip.family == target]
     return [*dict.fromkeys([preset("nano"), *meant]), *variants]
 
 
 def fit(rows: Array, measured: Array) -> Array:
-    """Weights of at least zero that make the sum of squared relative errors least, by coordinate descent."""
+    """Weights of at least zero that make the sum of squared relative errors least, by Lawson's and Hanson's active sets."""
     scaled = rows / measured[:, None]
-    norms = (scaled * scaled).sum(axis=0)
     weights = np.zeros(rows.shape[1])
-    left = np.ones(len(measured))
-    for _ in range(STEPS):
-        before = weights.copy()
-        for part in np.flatnonzero(norms):
-            new = max(0.0, weights[part] + scaled[:, part] @ left / norms[part])
-            left -= scaled[:, part] * (new - weights[part])
-            weights[part] = new
-        if np.abs((weights - before) * np.sqrt(norms)).max() < 1e-9:
-            break
-    return weights
+    used = np.zeros(rows.shape[1], dtype=np.bool_)
+    while True:
+        slope = np.where(used, 0.0, scaled.T @ (1 - scaled @ weights))
+        if slope.max() <= SLIGHT:
+            return weights
+        used[slope.argmax()] = True
+        while True:
+            free = np.zeros_like(weights)
+            free[used] = np.linalg.lstsq(scaled[:, used], np.ones(len(measured)), rcond=None)[0]
+            falling = used & (free <= 0)
+            if not falling.any():
+                weights = free
+                break
+            reach = (weights[falling] / (weights[falling] - free[falling])).min()
+            weights = weights + reach * (free - weights)
+            used &= weights > SLIGHT
+            weights[~used] = 0.0
 
 
 def left_out_errors(rows: Array, measured: Array) -> Array:
