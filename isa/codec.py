@@ -36,7 +36,7 @@ class Op:
 
     def namespace(self) -> SimpleNamespace:
         """All fields as attributes, zeros included."""
-        return SimpleNamespace(**(_ZEROS[self.name] | self.values))
+        return SimpleNamespace(**{**_ZEROS[self.name], **self.values})
 
 
 def encode(op: Op) -> list[int]:

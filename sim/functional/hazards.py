@@ -114,17 +114,16 @@ class _Segments:
         self.last_access = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
         self.last_write = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
 
-    def met(self, step: _Step) -> Iterator[Unit]:
+    def met(self, step: _Step) -> list[Unit]:
         """Units with an access that conflicts with ``step`` and is not known to be complete; what it touches is noted."""
         unit, known = unit_of(step.op), np.array(step.known)[:, None]
         reads, writes = self._segments(step.touched.reads), self._segments(step.touched.writes)
-        late = (self.last_access[:, writes] > known).any(axis=1)
-        late[unit] = False
-        late |= (self.last_write[:, reads] > known).any(axis=1)
+        late = (self.last_access[:, writes] > known).any(axis=1) & (np.arange(len(Unit)) != unit)
+        late = late | (self.last_write[:, reads] > known).any(axis=1)
         self.last_access[unit, reads] = step.place
         self.last_access[unit, writes] = step.place
         self.last_write[unit, writes] = step.place
-        return map(Unit, np.flatnonzero(late))
+        return [Unit(int(number)) for number in np.flatnonzero(late)]
 
     def _segments(self, accesses: dict[Space, Runs]) -> Ints | slice:
         if self.space not in accesses:
