@@ -19,10 +19,12 @@ from bench.networks import imported, known, sources, utilisation
 from compiler.driver import compile_graph
 from compiler.zoo.exports import exports
 from isa.capabilities import built_units
-from isa.config import PRESETS, preset
+from isa.config import PRESETS, MachineConfig, preset
 from isa.instructions import Unit
+from isa.program import Program
 from isa.registers import Counter
 from sim.campaign.arguments import add_arguments, how_of
+from sim.rtl.memory import Dram
 from sim.runtime.engine import FunctionalEngine, Measured, RtlEngine
 from sim.runtime.run import Run
 from tilewright.inputs import random_inputs
@@ -52,27 +54,32 @@ def shares(measured: Measured, unit: Unit) -> str:
     return " / ".join(f"{100 * counters[counter] / measured.counted_cycles:.0f}" for counter in shown)
 
 
-def row_of(item: tuple[str, str, str]) -> list[str]:
-    """The row of a network, a configuration and a strategy."""
-    name, config_name, strategy = item
-    config = preset(config_name)
-    compiled = compile_graph(imported({**exports(), **sources()}[name]()), config, strategy=strategy)
-    program = compiled.program
+def on_both(program: Program, config: MachineConfig, dram: Dram | None = None) -> tuple[int, Measured, float]:
+    """Bytes of memory that are not the functional simulator's, what the machine counted, and the seconds that it took."""
     inputs = random_inputs(program)
-    engine = RtlEngine(config)
+    engine = RtlEngine(config, dram=dram)
     functional, rtl = Run(program, FunctionalEngine(config)), Run(program, engine)
     engine.machine.build(rtl.image.memory.size + 4 * len(program.words))
     functional(inputs)
     since = time.perf_counter()
     rtl(inputs)
     seconds = time.perf_counter() - since
-    cycles = rtl.measured.counted_cycles
-    differ = int((functional.image.memory != rtl.image.memory).sum())
+    return int((functional.image.memory != rtl.image.memory).sum()), rtl.measured, seconds
+
+
+def row_of(item: tuple[str, str, str]) -> list[str]:
+    """The row of a network, a configuration and a strategy."""
+    name, config_name, strategy = item
+    config = preset(config_name)
+    compiled = compile_graph(imported({**exports(), **sources()}[name]()), config, strategy=strategy)
+    program = compiled.program
+    differ, measured, seconds = on_both(program, config)
+    cycles = measured.counted_cycles
     return [
         name, config.name, strategy, str(differ), str(cycles), f"{utilisation(compiled, cycles):.3f}",
-        *(f"{beats * config.axi_bytes / 1e6:.3f}" for beats in (rtl.measured.read_beats, rtl.measured.write_beats)),
+        *(f"{beats * config.axi_bytes / 1e6:.3f}" for beats in (measured.read_beats, measured.write_beats)),
         f"{100 * (estimated_cycles(program) / cycles - 1):+.2f} %", f"{seconds:.0f}",
-        *(shares(rtl.measured, unit) for unit in UNITS),
+        *(shares(measured, unit) for unit in UNITS),
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from isa.config import MachineConfig
 from isa.errors import TilewrightError
 from isa.faults import Fault, MachineFault
 from isa.instructions import BY_NAME, BY_OPCODE, HEADER, Unit
-from isa.table import Field, Instruction, is_built
+from isa.table import Instruction, is_built
 
 
 class EncodeError(TilewrightError):
@@ -36,7 +36,7 @@ class Op:
 
     def namespace(self) -> SimpleNamespace:
         """All fields as attributes, zeros included."""
-        return SimpleNamespace(**{name: self[name] for name in self.row.fields})
+        return SimpleNamespace(**{**_ZEROS[self.name], **self.values})
 
 
 def encode(op: Op) -> list[int]:
@@ -82,7 +82,7 @@ def decode(words: Sequence[int], pc: int) -> tuple[Op, int]:
     for number in range(1, row.length):
         if body[number] & row.reserved_mask(number):
             raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{row.name}: reserved bits of word {number} are not zero")
-    values = {p.field.name: _unpack(p.field, body[p.word] >> p.lsb) for p in row.placed}
+    values = {name: ((body[word] >> lsb & mask) ^ sign) - sign for name, word, lsb, mask, sign in _UNPACKED[row.name]}
     return Op(row.name, values, _units(header["wait"]), _units(header["signal"])), pc + row.length
 
 
@@ -97,14 +97,14 @@ def broken_rule(op: Op, config: MachineConfig) -> str | None:
 
     The hardware makes the same checks when the instruction reaches its unit (``Fault.ILLEGAL_FIELD``).
     """
-    for f in op.row.fields.values():
+    for f, members in _CHECKED[op.name]:
         value = op[f.name]
         if value and not is_built(f, config):
             return f"{f.name} is {value}, expected 0: this machine is built without {f.needs}"
         if f.nonzero and value == 0:
             return f"{f.name} is 0, expected at least 1"
-        if f.enum is not None and value not in {int(m) for m in f.enum}:
-            return f"{f.name} is {value}, expected one of {', '.join(f'{m.value} ({m.name})' for m in f.enum)}"
+        if members and value not in members:
+            return f"{f.name} is {value}, expected one of {', '.join(f'{n} ({name})' for n, name in members.items())}"
     names = op.namespace()
     for rule in op.row.rules:
         if not rule.holds(names, config):
@@ -112,12 +112,8 @@ def broken_rule(op: Op, config: MachineConfig) -> str | None:
     return None
 
 
-def _unpack(f: Field, bits: int) -> int:
-    value = bits & ((1 << f.bits) - 1)
-    return value - (1 << f.bits) if f.signed and value >> (f.bits - 1) else value
-
-
-_UNIT_MASKS = {frozenset(unit for unit in Unit if mask >> unit & 1): mask for mask in range(1 << len(Unit))}
+_UNIT_SETS = tuple(frozenset(unit for unit in Unit if mask >> unit & 1) for mask in range(1 << len(Unit)))
+_UNIT_MASKS = {units: mask for mask, units in enumerate(_UNIT_SETS)}
 _HEADER_LSB = {f.name: sum(before.bits for before in HEADER[:number]) for number, f in enumerate(HEADER)}
 _HEADERS = {
     name: row.opcode << _HEADER_LSB["opcode"] | row.length << _HEADER_LSB["length"] for name, row in BY_NAME.items()
@@ -129,6 +125,19 @@ _PLACES = {
     } for name, row in BY_NAME.items()
 }  # fmt: skip
 """For each field: its word, its lowest bit, the range of its values, and a mask of its bits."""
+_UNPACKED = {
+    name: [(p.field.name, p.word, p.lsb, (1 << p.field.bits) - 1, p.field.signed << p.field.bits - 1) for p in row.placed]
+    for name, row in BY_NAME.items()
+}  # fmt: skip
+"""For each field: its name, its word, its lowest bit, a mask of its bits, and the one of them that is a sign."""
+_ZEROS = {name: dict.fromkeys(row.fields, 0) for name, row in BY_NAME.items()}
+_CHECKED = {
+    name: [
+        (f, {member.value: member.name for member in f.enum or ()})
+        for f in row.fields.values() if f.needs or f.nonzero or f.enum
+    ] for name, row in BY_NAME.items()
+}  # fmt: skip
+"""The fields that do not take every value, and the names of those that they take, if they have names."""
 
 
 def _mask(units: frozenset[Unit]) -> int:
@@ -136,4 +145,4 @@ def _mask(units: frozenset[Unit]) -> int:
 
 
 def _units(mask: int) -> frozenset[Unit]:
-    return frozenset(unit for unit in Unit if mask >> unit & 1)
+    return _UNIT_SETS[mask]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +16,11 @@ def in_turn(rows: Sequence[Any], columns: Sequence[Any]) -> list[Any]:
         for number, row in enumerate(rows)
         for place, column in enumerate(columns)
     ]
+
+
+def one_in(step: int, cases: Iterable[Any]) -> list[Any]:
+    """The first of every so many cases is quick, the rest is slow."""
+    return [pytest.param(case, marks=pytest.mark.slow if number % step else ()) for number, case in enumerate(cases)]
 
 
 def name_of(value: Any) -> str:

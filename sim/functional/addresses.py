@@ -83,7 +83,7 @@ def words_of(nest: Nest, limit: int, modulus: int = MODULUS) -> Ints:
         return np.empty(0, dtype=np.int64)
     words = constant(0)
     for part in sorted(nest, key=lambda part: part.size):
-        words = ((words[:, None] + np.unique(part)) & (modulus - 1)).ravel()
+        words = ((words[:, None] + part) & (modulus - 1)).ravel()
         if words.size > limit:
             words = np.unique(words)
     touched = np.zeros(limit, dtype=np.bool_)

@@ -72,12 +72,10 @@ def find_races(program: Sequence[int] | bytes, config: MachineConfig, bases: Map
             place = lowest_common(reads, writes) or 0
             yield Race("OVERLAP", step.pc, step.pc, step.op.name, step.op.name, Space.FEATURE_MAP, place)
         shared = [lines[space] for space in step.touched.reads.keys() | step.touched.writes.keys()]
-        suspects = {unit for line in shared for unit in line.suspects(step)}
+        suspects = {unit for line in shared for unit in line.met(step)}
         for unit in sorted(suspects):
             for earlier in history[unit][step.known[unit] :]:
                 yield from _conflicts(earlier, step)
-        for line in shared:
-            line.record(step)
         history[unit_of(step.op)].append(step)
 
 
@@ -106,38 +104,33 @@ def _timed(program: Sequence[int] | bytes, config: MachineConfig, bases: Mapping
 
 
 class _Segments:
-    """Last read and last write by each unit, for every segment between two ends of ranges of a space."""
+    """Last access and last write by each unit, for every segment between two ends of ranges of a space."""
 
     def __init__(self, space: Space, steps: list[_Step]) -> None:
         self.space = space
         accesses = (accesses for step in steps for accesses in (step.touched.reads, step.touched.writes))
         ends = [accesses[space].ravel() for accesses in accesses if space in accesses]
         self.ends = np.unique(np.concatenate(ends)) if ends else np.empty(0, dtype=np.int64)
-        self.last_read = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
+        self.last_access = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
         self.last_write = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
 
-    def suspects(self, step: _Step) -> list[Unit]:
-        """Units with an access that conflicts with ``step`` and is not known to be complete."""
+    def met(self, step: _Step) -> list[Unit]:
+        """Units with an access that conflicts with ``step`` and is not known to be complete; what it touches is noted."""
+        unit, known = unit_of(step.op), np.array(step.known)[:, None]
         reads, writes = self._segments(step.touched.reads), self._segments(step.touched.writes)
-        found = []
-        for unit in Unit:
-            known = step.known[unit]
-            races = (self.last_write[unit, reads] > known).any()
-            if unit is not unit_of(step.op):
-                races = races or (self.last_write[unit, writes] > known).any() or (self.last_read[unit, writes] > known).any()
-            if races:
-                found.append(unit)
-        return found
+        late = (self.last_access[:, writes] > known).any(axis=1) & (np.arange(len(Unit)) != unit)
+        late = late | (self.last_write[:, reads] > known).any(axis=1)
+        self.last_access[unit, reads] = step.place
+        self.last_access[unit, writes] = step.place
+        self.last_write[unit, writes] = step.place
+        return [Unit(int(number)) for number in np.flatnonzero(late)]
 
-    def record(self, step: _Step) -> None:
-        unit = unit_of(step.op)
-        self.last_read[unit, self._segments(step.touched.reads)] = step.place
-        self.last_write[unit, self._segments(step.touched.writes)] = step.place
-
-    def _segments(self, accesses: dict[Space, Runs]) -> Ints:
+    def _segments(self, accesses: dict[Space, Runs]) -> Ints | slice:
         if self.space not in accesses:
-            return np.empty(0, dtype=np.int64)
+            return slice(0)
         first, past = np.searchsorted(self.ends, accesses[self.space]).T
+        if first.size == 1:
+            return slice(first[0], past[0])
         lengths = past - first
         return np.repeat(first - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths) + np.arange(lengths.sum())
 

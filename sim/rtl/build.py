@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isa.config import MachineConfig
@@ -147,7 +147,8 @@ def core_sources(config: MachineConfig, cache: Path | str | None = None, *, dsp4
 
 def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool, cores: int) -> Path:
     """The Verilog in the cache; beside it, written before it, where its signals come from."""
-    digest = hashlib.sha256(config.to_json().encode() + bytes([dsp48e2, cores]))
+    machine = replace(config, dram_latency=READ_LATENCY)  # which no machine knows
+    digest = hashlib.sha256(machine.to_json().encode() + bytes([dsp48e2, cores]))
     for folder in ("hw", "isa"):
         for source in sorted((ROOT / folder).rglob("*.py")):
             digest.update(source.relative_to(ROOT).as_posix().encode() + source.read_bytes())

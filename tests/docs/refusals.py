@@ -143,6 +143,7 @@ def _plain(pattern: str) -> str:
     return pattern.replace(r"\S+", "NAME").replace(r"\d+", "N").replace("(POOL|MISC)", "POOL or MISC")
 
 
+@cache
 def sources() -> dict[str, ast.Module]:
     paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}

@@ -11,6 +11,7 @@ import pytest
 
 from compiler.zoo.networks import networks
 from tests.e2e.network_runs import compiled, differing
+from tests.tables import in_turn
 
 NAIVE: dict[str, dict[str, Any]] = {
     "amoebanet_a": {"size": 32, "repeats": 1, "filters": 8, "stem": 8, "classes": 10},
@@ -62,7 +63,6 @@ def test_rows_too_wide_for_a_small_machine_run_by_channels() -> None:
     assert differing(found.program) == 0
 
 
-@pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("name", ["mobilenet_v2", "squeezenet"])
+@pytest.mark.parametrize(("config", "name"), in_turn(CONFIGS, ["mobilenet_v2", "squeezenet"]))
 def test_other_configurations_compute_the_same(name: str, config: str) -> None:
     assert differing(compiled(networks()[name](size=32, classes=10), config).program) == 0

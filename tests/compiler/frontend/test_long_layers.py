@@ -21,6 +21,7 @@ from compiler.xgraph.parser import parse_graph
 from compiler.xgraph.printer import print_graph
 from isa.config import preset
 from tests.compiler.frontend.long_models import INT8, INT16, LONG, UINT8, UINT16, End, convolutions, dense
+from tests.tables import in_turn
 from tilewright.checking import check
 from tilewright.compiling import compile_model
 from tilewright.inputs import random_inputs
@@ -41,14 +42,16 @@ def checked(model: onnx.ModelProto, layers: int, config: Any = LONG, engine: str
 
 
 @pytest.mark.parametrize(
-    "ends",
-    [
-        (TWO_BYTES, TWO_BYTES, TWO_BYTES), (BYTE, TWO_BYTES, BYTE), (End(UINT16, 30000), End(UINT8, 120), End(UINT16, 32768)),
-        (SKEWED, End(INT16, 32767), SKEWED), (TWO_BYTES, BYTE, TWO_BYTES),
-    ],
-    ids=["int16", "8, 16, 8 bits", "unsigned", "zero-points", "16, 8, 16 bits"],
+    ("ends", "config"),
+    in_turn(
+        [
+            (TWO_BYTES, TWO_BYTES, TWO_BYTES), (BYTE, TWO_BYTES, BYTE),
+            (End(UINT16, 30000), End(UINT8, 120), End(UINT16, 32768)), (SKEWED, End(INT16, 32767), SKEWED),
+            (TWO_BYTES, BYTE, TWO_BYTES),
+        ],
+        [LONG, BASE, MANY],
+    ),
 )  # fmt: skip
-@pytest.mark.parametrize("config", [LONG, BASE, MANY], ids=["nano", "base", "a chunk of five words"])
 def test_inputs_and_outputs_of_all_types(ends: Sequence[End], config: Any) -> None:
     checked(convolutions(ends, pads=[1, 1, 1, 1]), 2, config)
 
@@ -72,17 +75,22 @@ def test_windows_batches_and_one_dimension(shape: Sequence[int], attributes: dic
     checked(convolutions((BYTE, SKEWED, TWO_BYTES), shape, **attributes), 2)
 
 
-@pytest.mark.parametrize("oc_p", [2, 4, 8])
 @pytest.mark.parametrize(
-    ("channels", "outputs", "groups", "on_chip"),
-    [
-        (6, (6, 6), 6, (2, 2)), (16, (16, 32), 4, (4, 4)), (12, (6, 12), 3, (1, 1)), (32, (64, 32), 2, (2, 2)),
-        (9, (18, 9), 9, (1, 1)),
-    ],
-    ids=["each channel, a word not full", "words", "parts of words", "several words", "two of each channel"],
+    ("how", "oc_p"),
+    in_turn(
+        [
+            (6, (6, 6), 6, (2, 2)), (16, (16, 32), 4, (4, 4)), (12, (6, 12), 3, (1, 1)), (32, (64, 32), 2, (2, 2)),
+            (9, (18, 9), 9, (1, 1)),
+        ],
+        [2, 4, 8],
+    ),
 )  # fmt: skip
-def test_groups(channels: int, outputs: Sequence[int], groups: int, on_chip: Sequence[int], oc_p: int) -> None:
-    """Groups that share words are one on chip, with zeros; chunks are words, parts of words and several words."""
+def test_groups(how: tuple[int, Sequence[int], int, Sequence[int]], oc_p: int) -> None:
+    """Groups that share words are one on chip, with zeros; chunks are words, parts of words and several words.
+
+    ``how``: channels, outputs, groups, and groups on chip.
+    """
+    channels, outputs, groups, on_chip = how
     model = convolutions((TWO_BYTES, SKEWED, TWO_BYTES), (1, channels, 5, 6), outputs, pads=[1, 1, 1, 1], group=groups)
     found = import_model(model, extras=Extras.of(LONG)).graph
     assert [op.groups for op in found.ops if isinstance(op, LongConv)] == list(on_chip)

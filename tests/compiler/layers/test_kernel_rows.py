@@ -14,6 +14,7 @@ from compiler.planning.grouping import make_group
 from compiler.planning.plan_group import plan_group
 from isa.config import MachineConfig, preset
 from tests.compiler.graphs import Builder, check
+from tests.tables import in_turn
 
 SMALL = replace(preset("nano"), name="small", weight_depth=64, taps_depth=16)
 """64 weight words, of which streaming blocks take 21; depthwise kernels of at most 16 taps on POOL."""
@@ -22,8 +23,7 @@ NARROW = replace(SMALL, name="narrow", oc_p=2, acc_depth=16)
 
 
 @pytest.mark.parametrize("config", [SMALL, NARROW], ids=lambda config: config.name)
-@pytest.mark.parametrize("kernel", [(9, 9), (31, 3), (1, 17), (12, 4)], ids=str)
-@pytest.mark.parametrize("groups", [1, 2, 8])
+@pytest.mark.parametrize(("kernel", "groups"), in_turn([(9, 9), (31, 3), (1, 17), (12, 4)], [1, 2, 8]))
 def test_wide_kernels(kernel: tuple[int, int], groups: int, config: MachineConfig) -> None:
     b = Builder(groups)
     y = b.conv(b.input(14, 12, 8), 8, kernel, groups=groups)

@@ -193,8 +193,7 @@ def test_bytes_are_those_of_the_formula() -> None:
     assert plan.cost.dram_bytes - plan.reloaded == 5 * 8 * (90 + (tiles - 1) * 2) + 5 * 88 * 8 + tiles * (weights + records)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-@pytest.mark.parametrize("tokens", [96, 200, 7 * 64, 197, 131])
+@pytest.mark.parametrize(("tokens", "config"), in_turn([96, 200, 7 * 64, 197, 131], CONFIGS))
 def test_tokens_are_walked_over_in_rows(tokens: int, config: MachineConfig) -> None:
     """Layers that work pixel by pixel may cut the only row of their maps where they like: steps, not tiles."""
     b = Builder(tokens)

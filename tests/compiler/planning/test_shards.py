@@ -18,6 +18,7 @@ from tests.compiler.at_once import check_at_once, steps_of
 from tests.compiler.graphs import Builder
 from tests.compiler.planning.bytes_moved import moved
 from tests.compiler.planning.test_columns import CASES, NANO, ODD, TINY, WIDE
+from tests.tables import name_of, one_in
 
 DRAM = 8
 """Bytes in a cycle for all cores."""
@@ -37,7 +38,7 @@ MORE = (*CASES, many_channels, wide_rows)
 CONFIGS = (NANO, TINY, WIDE, ODD)
 
 
-@pytest.mark.parametrize("case", MORE, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", one_in(2, MORE), ids=name_of)
 def test_cores_at_the_same_time_leave_the_reference(case: Callable[[Builder], list[str]]) -> None:
     number = MORE.index(case)
     config, cores = CONFIGS[number % len(CONFIGS)], 2 + number % 2

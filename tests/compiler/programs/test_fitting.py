@@ -25,6 +25,7 @@ from sim.random.configs import random_config
 from sim.runtime.engine import FunctionalEngine
 from sim.runtime.run import Run
 from tests.compiler.frontend.quantised_models import feeds_of, imported, model, node, weights
+from tests.tables import in_turn
 
 NANO = preset("nano")
 NO_POOL = replace(NANO, name="no_pool", build_pool=False)
@@ -298,8 +299,7 @@ TILED: Mapping[str, tuple[Sequence[Any], Sequence[int], Mapping[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("strategy", ["naive", "best"])
-@pytest.mark.parametrize("name", TILED)
+@pytest.mark.parametrize(("name", "strategy"), in_turn([*TILED], ["naive", "best"]))
 def test_wide_maps_on_small_buffers(name: str, strategy: str) -> None:
     nodes, shape, constants = TILED[name]
     assert not on_cpu(compiled(model(nodes, shape, constants), SMALL, strategy))

@@ -19,7 +19,11 @@ CASES: list[tuple[str, int, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "config", "how", "form"), CASES, ids=[f"{case[0]}-{case[2]}-{case[3]['strategy']}" for case in CASES]
+    ("name", "size", "config", "how", "form"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if number else (), id=f"{case[0]}-{case[2]}-{case[3]['strategy']}")
+        for number, case in enumerate(CASES)
+    ],
 )
 def test_networks(name: str, size: int, config: str, how: dict[str, Any], form: dict[str, Any]) -> None:
     model = networks()[name](size=size, classes=10)

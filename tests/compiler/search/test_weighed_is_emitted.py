@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from compiler.xgraph.ops import EltwiseKind, PoolKind
 from isa.config import config_from_dict
 from tests.compiler.graphs import Builder
 from tests.compiler.planning.bytes_moved import moved
+from tests.tables import in_turn
 
 SMALL = config_from_dict({"base": "nano", "name": "small", "fm_depth": 64, "weight_depth": 24}, origin="test")
 """Holds the parameters of 32 channels of a 1x1 convolution of 12."""
@@ -31,17 +31,7 @@ def residual(seed: int) -> XGraph:
     return b.graph(b.pool(y, PoolKind.MAX), b.conv(x, 30, (1, 1), (2, 2)))
 
 
-MEASURES = ("neocpu", "cycles")
-"""It has the cycle model time every group it thinks of."""
-
-
-@pytest.mark.parametrize(
-    ("name", "objective"),
-    [
-        pytest.param(*case, marks=pytest.mark.slow if case == MEASURES else (), id="-".join(case))
-        for case in product(STRATEGIES, OBJECTIVES)
-    ],
-)
+@pytest.mark.parametrize(("name", "objective"), in_turn([*STRATEGIES], [*OBJECTIVES]))
 def test_a_partition_is_emitted_as_it_was_weighed(name: str, objective: str) -> None:
     count = 0
     for seed in range(2):

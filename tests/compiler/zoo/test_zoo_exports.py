@@ -99,7 +99,11 @@ def test_both_forms_compute_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [*((name, TORCHSCRIPT) for name in REDUCED), *((name, DYNAMO) for name in OTHERWISE_BY_DYNAMO)]
+    ("name", "form"),
+    [
+        *((name, TORCHSCRIPT) for name in REDUCED),
+        *(pytest.param(name, DYNAMO, marks=pytest.mark.slow) for name in OTHERWISE_BY_DYNAMO),
+    ],
 )
 def test_products_are_on_the_machine_in_few_segments_and_exact(name: str, form: str) -> None:
     found = imported(exports(form)[name](**REDUCED[name]))

@@ -16,6 +16,7 @@ from isa.faults import Fault
 from isa.instructions import Unit
 from isa.registers import Counter, Register, Status, counter_offset
 from tests.hw.control.control_bench import Bench, assemble, op, pcs
+from tests.tables import name_of, one_in
 
 NANO = preset("nano")
 
@@ -59,7 +60,7 @@ def test_restart_after_an_error_finds_no_old_tokens_and_no_old_instructions() ->
     assert conv.started[0][0] > bench.units[Unit.LOAD].finished[-1][0]
 
 
-@pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
+@pytest.mark.parametrize("config", one_in(3, PRESETS.values()), ids=name_of)
 def test_an_empty_program_on_every_preset(config: MachineConfig) -> None:
     bench = Bench(config)
 

@@ -21,6 +21,7 @@ from isa.instructions import BY_NAME, MISC_REDUCTIONS, MiscMode
 from isa.latency import BANK_LATENCY, misc_latency
 from tests.hw.misc import misc_reference
 from tests.hw.simulation import Kept
+from tests.tables import in_turn, name_of
 
 NANO = dataclasses.replace(preset("nano"), fm_depth=32, misc_lanes=4)
 ODD = dataclasses.replace(preset("nano"), ic_p=3, misc_lanes=3, oc_p=2, px_p=2, fm_banks=8, fm_depth=16)
@@ -204,8 +205,7 @@ def random_op(config: MachineConfig, rng: random.Random, mode: MiscMode) -> dict
     return complete(op)
 
 
-@pytest.mark.parametrize("mode", list(MiscMode))
-@pytest.mark.parametrize("config", [NANO, ODD, WIDE, TWICE], ids=["nano", "odd", "wide", "twice the clock"])
+@pytest.mark.parametrize(("mode", "config"), in_turn([*MiscMode], [NANO, ODD, WIDE, TWICE]), ids=name_of)
 def test_random_instructions(config: MachineConfig, mode: MiscMode) -> None:
     rng = random.Random(11)
     check(config, [random_op(config, rng, mode) for _ in range(5)], disturb=random.Random(2))

@@ -8,6 +8,7 @@ from isa.codec import Op
 from isa.instructions import Buffer, Unit
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.move_bench import MoveBench, noise, small
+from tests.tables import in_turn
 
 WIDTHS = [16, 24, 32]
 """``ic_p`` of base, zu2 and zu9, all with 16 bytes per beat."""
@@ -25,8 +26,7 @@ def rows(ic_p: int, vectors: int, **changes: int) -> dict[str, int]:
     return {"rows": -(-4096 // row), "pixels": 14, "run": run, "step": run, "row_stride": row} | changes
 
 
-@pytest.mark.parametrize("offset", [0, 5], ids=["aligned", "unaligned"])
-@pytest.mark.parametrize("ic_p", WIDTHS)
+@pytest.mark.parametrize(("ic_p", "offset"), in_turn(WIDTHS, [0, 5]))
 def test_dense_loads_back_to_back(ic_p: int, offset: int) -> None:
     config = small(ic_p, 128, fm_depth=1024)
     values = rows(ic_p, 2, offset=offset, d_xs=2, d_cs=1, d_ys=28)
@@ -35,8 +35,7 @@ def test_dense_loads_back_to_back(ic_p: int, offset: int) -> None:
     assert share(bench.memory.read_beats) > 0.99
 
 
-@pytest.mark.parametrize("offset", [0, 5], ids=["aligned", "unaligned"])
-@pytest.mark.parametrize("ic_p", WIDTHS)
+@pytest.mark.parametrize(("ic_p", "offset"), in_turn(WIDTHS, [5, 0]))
 def test_dense_saves_back_to_back(ic_p: int, offset: int) -> None:
     config = small(ic_p, 128)
     op = Op("SAVE", rows(ic_p, 2, offset=offset, s_xs=2, s_cs=1, s_ys=28))

@@ -17,7 +17,7 @@ from sim.functional.machine import FunctionalMachine
 from tests.hw.axi_memory import AxiMemory
 from tests.hw.move_bench import BASES, MoveBench, Words, naive_load, naive_loadp, noise, small
 from tests.hw.move_random import random_load, random_loadp
-from tests.tables import in_turn
+from tests.tables import in_turn, one_in
 
 SIZES = [(4, 4), (4, 2), (6, 3), (8, 8), (12, 4), (5, 1)]
 
@@ -82,7 +82,7 @@ def test_random_instructions(sizes: tuple[int, int], how: tuple[int, float]) -> 
         check(bench, [op], bytes(memory))
 
 
-@pytest.mark.parametrize("stall", [0.0, 0.3])
+@pytest.mark.parametrize("stall", one_in(2, [0.3, 0.0]))
 def test_among_other_loads(stall: float) -> None:
     """Instructions finish in order, and none takes the words of another."""
     config = machine(6, 3, 64)

@@ -26,7 +26,7 @@ from tests.hw.pool.pool_reference import (
     small_config,
     taps_of,
 )
-from tests.tables import in_turn
+from tests.tables import in_turn, one_in
 
 SHAPES = {
     "one pixel": small_config(4, 1),
@@ -117,7 +117,7 @@ def test_activations() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", one_in(2, SHAPES))
 def test_random_programs_on_a_machine_that_stalls(shape: str, seed: int) -> None:
     rng = random.Random(f"{shape} {seed}")
     machine = random_machine(SHAPES[shape], rng)
@@ -147,7 +147,7 @@ def test_one_tap_per_cycle_from_instruction_to_instruction(mode: PoolMode, strid
     assert run.active[-1] - run.active[0] + 1 == taps
 
 
-@pytest.mark.parametrize("name", ["base", "k26", "zu2", "zu9"])
+@pytest.mark.parametrize("name", one_in(4, ["zu2", "base", "k26", "zu9"]))
 def test_presets(name: str) -> None:
     machine = random_machine(preset(name), random.Random(11))
     f = plain_pool(PoolMode.DEPTHWISE, s_y=2, s_x=2, i_ys=8, t_ys=8, i_cs=48, vectors=2, o_h=2, o_w=4, i_w=8, o_cs=8)
@@ -164,7 +164,7 @@ def cost_of(f: Fields, machine: Machine) -> WindowCost:
 SEVERAL = [name for name, config in SHAPES.items() if config.pool_taps > 1]
 
 
-@pytest.mark.parametrize("shape", SEVERAL)
+@pytest.mark.parametrize("shape", one_in(3, SEVERAL))
 def test_several_taps_take_the_steps_that_the_cycle_model_counts(shape: str) -> None:
     """The first step comes when all its words have; the last reduction holds up nobody."""
     rng = random.Random(shape)

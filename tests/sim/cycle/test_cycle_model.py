@@ -20,6 +20,7 @@ from sim.random.program import random_program
 from sim.rtl.machine import RtlMachine, TraceEvent
 from tests.compiler.graphs import Builder
 from tests.sim.cycle.cycle_programs import EXACT, NANO, conv, load, loadp, misc, pool, save, traced, whole
+from tests.tables import in_turn
 
 MODEL = CycleModel(NANO)
 
@@ -126,8 +127,7 @@ def test_a_unit_that_has_dram_for_itself_is_exact(name: str, rtl: RtlMachine) ->
     assert (found.cycles, found.read_beats, found.write_beats) == (expected.cycles, expected.read_beats, expected.write_beats)
 
 
-@pytest.mark.parametrize("latency", [5, 150])
-@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize(("name", "latency"), in_turn([*EXACT], [5, 150]))
 def test_it_is_exact_whatever_the_latency_of_dram_is(name: str, latency: int) -> None:
     config = replace(NANO, dram_latency=latency)
     words = whole(EXACT[name])

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from isa.config import preset
+from hw.emit import Emitted
+from isa.config import MachineConfig, preset
 from sim.random.engines import rtl_machine
 from sim.rtl import compiler, machine
-from sim.rtl.build import HERE, Build, runtime_objects
+from sim.rtl.build import HERE, Build, core_verilog, runtime_objects
 from sim.rtl.compiler import LEVEL, LEVEL_FLAGS, ONE_BUILD, compiler_name
 from sim.rtl.machine import RtlMachine
 from sim.rtl.model_files import gathered, quickened
@@ -220,6 +221,21 @@ def test_the_environment_asks_for_one_build_of_a_machine(monkeypatch: pytest.Mon
     plain, checked, *one = keys
     assert plain != checked
     assert one == [checked] * 2
+
+
+def test_how_slow_dram_is_changes_no_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [path for path in (HERE.parents[1] / "hw").rglob("*.py") if "dram_latency" in path.read_text(encoding="utf-8")] == []
+    made: list[MachineConfig] = []
+
+    def emit(config: MachineConfig, **_: object) -> Emitted:
+        made.append(config)
+        return Emitted("module core; endmodule", {})
+
+    monkeypatch.setattr("hw.emit.emit", emit)
+    for latency in (64, 150):
+        core_verilog(replace(preset("nano"), dram_latency=latency), tmp_path)
+    core_verilog(replace(preset("nano"), axi_reads=1), tmp_path)
+    assert [config.axi_reads for config in made] == [preset("nano").axi_reads, 1]
 
 
 def test_libraries_of_a_build_stay_beside_those_of_the_compiler(tools: Path) -> None:
