@@ -58,6 +58,7 @@ class Hunt:
     count: int
     seed: int
     programs: int
+    modules: tuple[str, ...] = ()
     cache: Path | str | None = None
     _cases: dict[int, Case] = field(default_factory=dict)
     _spoiled: list[Case] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Hunt:
     mutants: list[Mutant] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache)
+        self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache, self.modules)
 
     def stage(self, name: str, mutant: Mutant) -> str | None:
         """How the mutant shows in this stage, or None."""
