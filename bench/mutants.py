@@ -6,7 +6,7 @@ traces of the machine without a mutant, which tell what is only late or wrongly 
 which must stop at it; all registers and the scenarios of the benches; and a proof that it changes nothing
 (``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/results/proof.md; survivors are printed.
 ``--modules row load_product`` keeps the mutants of modules whose names begin so, and has a row for each of these names;
-``--count`` is of the whole machine.
+``--count`` is of the whole machine. ``--instructions ROW LOADW``: only programs that have them, and their fields alone.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ from sim.mutants.netlist import Mutant
 TITLE = "Mutants of the Verilog"
 LOST, SURVIVES = "lost", "survive"
 COLUMNS = ("configuration", "unit", "mutants", *STAGES, LOST, SURVIVES, "killed of the unequal")
-Item = tuple[MachineConfig, int, int, int, tuple[str, ...], int]
-"""Configuration, count, seed, programs and modules of the hunt, and the mutant's place in it."""
+Of = tuple[MachineConfig, int, int, int, tuple[str, ...], tuple[str, ...]]
+"""Configuration, count, seed, programs, modules and instructions of a hunt."""
+Item = tuple[Of, int]
+"""A hunt, and the mutant's place in it."""
 
 
 @lru_cache(maxsize=1)
-def hunt_of(config: MachineConfig, count: int, seed: int, programs: int, modules: tuple[str, ...]) -> Hunt:
+def hunt_of(of: Of) -> Hunt:
     """One for all mutants that a process meets."""
-    return Hunt(config, count, seed, programs, modules)
+    return Hunt(*of)
 
 
 def verdict(item: Item) -> tuple[str, str] | None:
     """The stage that finds the mutant, and how."""
-    *of, place = item
-    hunt = hunt_of(*of)
+    of, place = item
+    hunt = hunt_of(of)
     return met(hunt, hunt.mutants[place])
 
 
@@ -69,14 +71,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=32, help="random programs that each mutant is sent through")
     parser.add_argument("--modules", nargs="*", default=[], help="only mutants of modules of these names, or of longer ones")
+    parser.add_argument("--instructions", nargs="*", default=[], help="only programs with these, and their fields")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
-    of_hunt = load_config(chosen.config), chosen.count, chosen.seed, chosen.programs, tuple(chosen.modules)
-    hunt = hunt_of(*of_hunt)
-    items = [(*of_hunt, place) for place in range(len(hunt.mutants))]
+    names = tuple(chosen.modules), tuple(chosen.instructions)
+    of_hunt = load_config(chosen.config), chosen.count, chosen.seed, chosen.programs, *names
+    hunt = hunt_of(of_hunt)
+    items = [(of_hunt, place) for place in range(len(hunt.mutants))]
     # Another edition of the machine has other mutants.
     digest = hashlib.sha256(hunt.verilog.encode()).hexdigest()[:16]
-    of = {"verilog mutants": digest, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs}
+    of = {
+        "verilog mutants": digest, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs,
+        "instructions": chosen.instructions,
+    }  # fmt: skip
     verdicts = []
 
     def told(done: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -59,8 +60,10 @@ class Hunt:
     seed: int
     programs: int
     modules: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()
+    """What programs must have and whose fields are turned, where mutants of a module can show in these alone."""
     cache: Path | str | None = None
-    _cases: dict[int, Case] = field(default_factory=dict)
+    _cases: list[Case] = field(default_factory=list)
     _spoiled: list[Case] = field(default_factory=list)
     _fields: list[Scenario] = field(default_factory=list)
     _results: dict[tuple[tuple[str, ...], int], RtlResult] = field(default_factory=dict)
@@ -71,6 +74,9 @@ class Hunt:
     mutants: list[Mutant] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        drawn = (random_program(self.config, seed) for seed in count())
+        names = self.instructions
+        self._drawn = (each for each in drawn if not names or any(op.name in names for op in each.ops))
         self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache, self.modules)
 
     def stage(self, name: str, mutant: Mutant) -> str | None:
@@ -123,7 +129,7 @@ class Hunt:
         return None
 
     def _by_fields(self, machine: RtlMachine) -> str | None:
-        self._fields = self._fields or list(field_scenarios(self.config))
+        self._fields = self._fields or list(field_scenarios(self.config, names=self.instructions))
         for number, scenario in enumerate(self._fields):
             wrong = play(machine, scenario, BENCH_LIMIT)
             if wrong is not None:
@@ -154,11 +160,11 @@ class Hunt:
         return None
 
     def _case(self, number: int) -> Case:
-        if number not in self._cases:
-            program = random_program(self.config, number)
+        while len(self._cases) <= number:
+            program = next(self._drawn)
             allowed = endings(program, memory_of(program))
             reference = None if allowed else self._run(self._machine(0), program, MOST_CYCLES)
-            self._cases[number] = Case(program, functional(program), allowed, reference)
+            self._cases.append(Case(program, functional(program), allowed, reference))
         return self._cases[number]
 
     def _run(self, machine: RtlMachine, program: RandomProgram, limit: int) -> RtlResult:
