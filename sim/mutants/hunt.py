@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Protocol
 
 from isa.config import MachineConfig
 from isa.faults import MachineFault
+from isa.instructions import BY_NAME
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.netlist import PLUSARG, Mutant, mutated, netlist_of
 from sim.random.engines import Outcome, difference, functional, rtl
@@ -66,6 +67,7 @@ class Hunt:
     _cases: list[Case] = field(default_factory=list)
     _spoiled: list[Case] = field(default_factory=list)
     _fields: list[Scenario] = field(default_factory=list)
+    _benches: list[tuple[str, Scenario]] = field(default_factory=list)
     _results: dict[tuple[tuple[str, ...], int], RtlResult] = field(default_factory=dict)
     """What the mutant in hand made of the programs: cycles look at the runs that results have looked at."""
     registers: str = ""
@@ -121,11 +123,15 @@ class Hunt:
             self.counters = counters_after(self._machine(0), twice, BENCH_LIMIT)
         if counters_after(machine, twice, BENCH_LIMIT) != self.counters:
             return "programs in a row: other counters"
-        for bench in BENCHES:
-            for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
-                wrong = play(machine, scenario, BENCH_LIMIT)
-                if wrong is not None:
-                    return f"bench {bench.name}, scenario {number}: {wrong}"
+        self._benches = self._benches or [
+            (f"bench {bench.name}, scenario {number}", scenario)
+            for bench in BENCHES if bench.scenarios
+            for number, scenario in enumerate(bench.scenarios(self.config))
+        ]  # fmt: skip
+        for name, scenario in self._benches:
+            wrong = play(machine, scenario, BENCH_LIMIT)
+            if wrong is not None:
+                return f"{name}: {wrong}"
         return None
 
     def _by_fields(self, machine: RtlMachine) -> str | None:
@@ -151,13 +157,20 @@ class Hunt:
     def _by_spoiled(self, machine: RtlMachine) -> str | None:
         if not self._spoiled:
             programs = (faulty_program(self.config, number) for number in range(SPOILED_PROGRAMS))
-            self._spoiled = [Case(p, functional(p), endings(p, memory_of(p)), None) for p in programs]
+            cases = (Case(p, functional(p), endings(p, memory_of(p)), None) for p in programs)
+            self._spoiled = [case for case in cases if not self.instructions or self._blamed(case) in self.instructions]
         for number, case in enumerate(self._spoiled):
             actual = rtl(machine)(case.program)
             # A bad beat of the memory may come before the spoiled instruction.
             if actual.fault not in case.allowed and not stops_alike(case.expected, actual):
                 return f"spoiled program {number}: expected {case.expected.fault}, got {actual.fault} {actual.failure}"
         return None
+
+    def _blamed(self, case: Case) -> str:
+        """The name of the instruction that must stop a spoiled program, before it was spoiled."""
+        assert case.expected.fault is not None
+        ends = accumulate((op.row.length for op in case.program.ops), initial=BY_NAME["START"].length)
+        return case.program.ops[list(ends).index(case.expected.fault[1])].name
 
     def _case(self, number: int) -> Case:
         while len(self._cases) <= number:
