@@ -96,7 +96,8 @@ def main(arguments: list[str]) -> int:
             if ending in (LOST, SURVIVES):
                 print(f"{mutant.number}, {mutant}: {ending}, {how}", flush=True)
     for unit, counts in counted(verdicts).items():
-        put_row(TITLE, COLUMNS, row_of(hunt.config, unit, counts), 2, PROOF)
+        if unit != "all" or not chosen.modules:
+            put_row(TITLE, COLUMNS, row_of(hunt.config, unit, counts), 2, PROOF)
         print(*row_of(hunt.config, unit, counts))
     return 0
 
