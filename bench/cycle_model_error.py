@@ -4,13 +4,14 @@
 
 Random groups of one to five operations are compiled, fused as one group where that fits on chip, and run on both; then
 small networks, layer by layer and fused by blocks. Every run must agree in DRAM beats; cycles are compared.
+``--config FILE --programs COUNT``: random programs on that machine in their place.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,12 @@ from compiler.emit.program import Emitted
 from compiler.planning.grouping import one_each
 from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import EltwiseKind, Op, PoolKind
-from isa.config import MachineConfig, preset
+from isa.config import MachineConfig, load_config, preset
 from isa.errors import TilewrightError
+from isa.instructions import Region
 from sim.cycle.model import CycleModel
+from sim.random.engines import rtl_machine
+from sim.random.program import Bytes, random_program
 from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
 from tests.compiler.graphs import Builder, memory_of
 
@@ -48,11 +52,14 @@ class Sample:
 
 
 def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
+    return compared(machine, name, emitted.words, *memory_of(emitted, SMALLEST_MEMORY))
+
+
+def compared(machine: RtlMachine, name: str, words: Sequence[int], memory: Bytes, bases: Mapping[Region, int]) -> Sample:
     """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
-    memory, bases = memory_of(emitted, SMALLEST_MEMORY)
-    rtl = machine.run(emitted.words, memory, bases)
+    rtl = machine.run(words, memory, bases)
     begin = time.process_time()
-    model = CycleModel(machine.config).run(emitted.words)
+    model = CycleModel(machine.config).run(words)
     seconds = time.process_time() - begin
     if (rtl.read_beats, rtl.write_beats) != (model.read_beats, model.write_beats):
         found, expected = (model.read_beats, model.write_beats), (rtl.read_beats, rtl.write_beats)
@@ -97,6 +104,14 @@ def random_groups(machine: RtlMachine, count: int) -> Iterator[Sample]:
         except TilewrightError:
             emitted = build(machine.config, graph, one_each(graph))
         yield measure(machine, f"group {number}: " + "+".join(op.name for op in graph.ops), emitted)
+
+
+def random_programs(config: MachineConfig, count: int) -> Iterator[Sample]:
+    machine = rtl_machine(config)
+    for seed in range(count):
+        program = random_program(config, seed)
+        rows = sum(op.name == "ROW" for op in program.ops)
+        yield compared(machine, f"program {seed}, {rows} ROW", program.words, program.memory, program.bases)
 
 
 def resnet(b: Builder, x: str, width: int) -> str:
@@ -189,7 +204,13 @@ def main() -> None:
     parser.add_argument("--presets", default="nano,base")
     parser.add_argument("--groups", type=int, default=120)
     parser.add_argument("--networks", action="store_true", help="the small networks, too")
+    parser.add_argument("--config", help="the machine of random programs")
+    parser.add_argument("--programs", type=int, default=100, help="random programs, with --config")
     arguments = parser.parse_args()
+    if arguments.config:
+        config = load_config(arguments.config)
+        report(f"{config.name}, random programs", list(random_programs(config, arguments.programs)))
+        return
     every: list[Sample] = []
     for name in arguments.presets.split(","):
         machine = RtlMachine(preset(name))

@@ -5,7 +5,8 @@ through the stages until one finds it: random programs (whole memory, faults, th
 traces of the machine without a mutant, which tell what is only late or wrongly counted; programs with an illegal instruction,
 which must stop at it; all registers and the scenarios of the benches; and a proof that it changes nothing
 (``sim.mutants.equivalent``). They run as a campaign. The table by unit goes into docs/results/proof.md; survivors are printed.
-``--modules row load_product`` keeps the mutants of modules whose names begin so, and has a row for each of these names.
+``--modules row load_product`` keeps the mutants of modules whose names begin so, and has a row for each of these names;
+``--count`` is of the whole machine. ``--instructions ROW LOADW``: only programs that have them, and their fields alone.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import lru_cache
 
 from bench.command import command
@@ -24,36 +24,28 @@ from sim.campaign.arguments import add_arguments, how_of
 from sim.campaign.run import campaign
 from sim.campaign.work import Lost
 from sim.mutants.hunt import EQUIVALENT, STAGES, Hunt, met
-from sim.mutants.netlist import TOP, Mutant
+from sim.mutants.netlist import Mutant
 
 TITLE = "Mutants of the Verilog"
 LOST, SURVIVES = "lost", "survive"
 COLUMNS = ("configuration", "unit", "mutants", *STAGES, LOST, SURVIVES, "killed of the unequal")
-Item = tuple[MachineConfig, int, int, int, int]
-"""Configuration, count, seed and programs of the hunt, and the mutant's place in it."""
+Of = tuple[MachineConfig, int, int, int, tuple[str, ...], tuple[str, ...]]
+"""Configuration, count, seed, programs, modules and instructions of a hunt."""
+Item = tuple[Of, int]
+"""A hunt, and the mutant's place in it."""
 
 
 @lru_cache(maxsize=1)
-def hunt_of(config: MachineConfig, count: int, seed: int, programs: int) -> Hunt:
+def hunt_of(of: Of) -> Hunt:
     """One for all mutants that a process meets."""
-    return Hunt(config, count, seed, programs)
+    return Hunt(*of)
 
 
 def verdict(item: Item) -> tuple[str, str] | None:
     """The stage that finds the mutant, and how."""
-    *of, place = item
-    hunt = hunt_of(*of)
+    of, place = item
+    hunt = hunt_of(of)
     return met(hunt, hunt.mutants[place])
-
-
-def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
-    """Those of modules whose names begin so, as mutants of a unit of that name; all of them without any."""
-    return [
-        replace(mutant, unit=name) if name else mutant
-        for mutant in mutants
-        for name in modules or ("",)
-        if mutant.source.startswith(f"{TOP}_{name}" if name else "")
-    ]
 
 
 def counted(verdicts: Iterable[tuple[Mutant, str]]) -> dict[str, Counter[str]]:
@@ -79,30 +71,34 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=32, help="random programs that each mutant is sent through")
     parser.add_argument("--modules", nargs="*", default=[], help="only mutants of modules of these names, or of longer ones")
+    parser.add_argument("--instructions", nargs="*", default=[], help="only programs with these, and their fields")
     add_arguments(parser)
     chosen = parser.parse_args(arguments)
-    config = load_config(chosen.config)
-    hunt = hunt_of(config, chosen.count, chosen.seed, chosen.programs)
-    mutants = kept(hunt.mutants, chosen.modules)
-    places = {mutant.number: place for place, mutant in enumerate(hunt.mutants)}
-    items = [(config, chosen.count, chosen.seed, chosen.programs, places[mutant.number]) for mutant in mutants]
+    names = tuple(chosen.modules), tuple(chosen.instructions)
+    of_hunt = load_config(chosen.config), chosen.count, chosen.seed, chosen.programs, *names
+    hunt = hunt_of(of_hunt)
+    items = [(of_hunt, place) for place in range(len(hunt.mutants))]
     # Another edition of the machine has other mutants.
     digest = hashlib.sha256(hunt.verilog.encode()).hexdigest()[:16]
-    of = {"verilog mutants": digest, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs}
+    of = {
+        "verilog mutants": digest, "count": chosen.count, "seed": chosen.seed, "programs": chosen.programs,
+        "instructions": chosen.instructions,
+    }  # fmt: skip
     verdicts = []
 
     def told(done: int) -> None:
         print(f"{done} of {len(items)}", flush=True)
 
     with campaign(verdict, items, how_of(chosen), of, progress=told) as results:
-        for mutant, result in zip(mutants, results, strict=True):
+        for mutant, result in zip(hunt.mutants, results, strict=True):
             ending, how = (LOST, result.reason) if isinstance(result, Lost) else result or (SURVIVES, "by nothing")
             verdicts.append((mutant, ending))
             if ending in (LOST, SURVIVES):
                 print(f"{mutant.number}, {mutant}: {ending}, {how}", flush=True)
     for unit, counts in counted(verdicts).items():
-        put_row(TITLE, COLUMNS, row_of(config, unit, counts), 2, PROOF)
-        print(*row_of(config, unit, counts))
+        if unit != "all" or not chosen.modules:
+            put_row(TITLE, COLUMNS, row_of(hunt.config, unit, counts), 2, PROOF)
+        print(*row_of(hunt.config, unit, counts))
     return 0
 
 

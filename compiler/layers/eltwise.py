@@ -54,7 +54,8 @@ class EltwiseLayer(MiscLayer):
         self.over = -(-sources[0].channels // config.ic_p) if op.kind in OVER_CHANNELS else 0
         """Words of a pixel that become one."""
         self.last_lanes = sources[0].channels - (self.over - 1) * config.ic_p if self.over else 0
-        self.beats = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
+        cycles = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
+        self.beats = 0 if op.copies else cycles
         pixel = (1, 1)
         self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
 
@@ -69,6 +70,8 @@ class EltwiseLayer(MiscLayer):
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
         op = self.eltwise
         target, sources = where[self.output], [where[name] for name in self.inputs]
+        if op.copies and target == sources[0] and self.shifts[0] == (0, 0):
+            return []
         post, table = post_values(op.finish, at)
         pending = []
         for tile in self._tiles(rows, target, sources):

@@ -282,6 +282,13 @@ class Eltwise(Op):
         return True
 
     @property
+    def copies(self) -> bool:
+        """Whether each element of the result is that of the operand."""
+        finish, plain = self.finish, Finish(self.a_zp)
+        same = self.kind is EltwiseKind.PASS and self.m_a == 1 << self.shift and not self.c and finish.table is None
+        return same and (finish.zero_point, finish.lo, finish.hi) == (plain.zero_point, plain.lo, plain.hi)
+
+    @property
     def reads_channels(self) -> Channels:
         return Channels.ALL if self.kind in OVER_CHANNELS else Channels.OWN
 

@@ -16,9 +16,7 @@ from hw.rows.layouts import RowWrite, fields_layout, slice_layout
 from hw.rows.row_pass import RowPass
 from hw.rows.walk import RowWalk
 from isa.config import MachineConfig
-
-ANSWERS = 8
-"""Words that are on their way, or wait to be cut into slices."""
+from isa.depths import ROW_ANSWERS
 
 
 class ReadRows(wiring.Component):
@@ -46,7 +44,7 @@ class ReadRows(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        m.submodules.port = port = ReadPort(self.config, 1, unsigned(0), ANSWERS, ahead=2, always=True)
+        m.submodules.port = port = ReadPort(self.config, 1, unsigned(0), ROW_ANSWERS, ahead=2, always=True)
         wiring.connect(m, port.fm_read[0], wiring.flipped(self.fm_read))
         self._ask(m, port)
         self._cut(m, port)

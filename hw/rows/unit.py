@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hw.arithmetic.small import at_least, stepped
 from hw.fault_latch import latch_fault
 from hw.interfaces import FeatureMapRead, FeatureMapWrite, UnitSignature, unit_layout
-from hw.rows.emit import LATENCY, Emit, norm_read
+from hw.rows.emit import Emit, norm_read
 from hw.rows.exponentials import Exponentials, exponential_write
 from hw.rows.layouts import PREPARED, TAKEN, TOTALLED
 from hw.rows.read import ReadRows
@@ -22,6 +22,7 @@ from hw.rows.total import Totals
 from hw.rows.walk import RowWalk
 from hw.window.queue import Queue, RamQueue
 from isa.config import MachineConfig
+from isa.depths import row_room
 from isa.faults import Fault
 from isa.instructions import RowMode, Unit
 from isa.stages import ROWS_HELD
@@ -46,8 +47,7 @@ class RowUnit(wiring.Component):
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
-        self.room = -(-(LATENCY + 8) // config.row_parts) + 1
-        """Words that may be between their first slice and the write port, so many that none waits for another's room."""
+        self.room = row_room(config)
         super().__init__({
             **UnitSignature(Unit.ROW, config).members,
             "fm_read": Out(FeatureMapRead(config)).array(1),

@@ -140,12 +140,12 @@ class Execution:
         pool = WindowPipeline(config, costs, pool_drain_of(config), timing.pool_done, timing.pool_done, meets, [*ahead, conv])
         if config.shares_finish:
             conv.lend(pool, pool_drain_of(config).cycles)
-        misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool])
+        misc = MiscPipeline(config, costs, meets, [*ahead, conv, pool], Unit.ROW in program.units)
+        row = RowPipeline(config, costs, meets, [*ahead, conv, pool, misc])
         pipelines: dict[Unit, Pipeline] = {
-            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc,
-            Unit.ROW: RowPipeline(costs),
+            Unit.LOAD: self.load, Unit.SAVE: self.save, Unit.CONV: conv, Unit.POOL: pool, Unit.MISC: misc, Unit.ROW: row,
         }  # fmt: skip
-        self.workers = (conv, pool, misc)
+        self.workers = (conv, pool, misc, row)
         members: list[list[int]] = [[] for _ in Unit]
         for index, unit in enumerate(program.units):
             if unit is not None:

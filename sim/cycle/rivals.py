@@ -40,7 +40,7 @@ def contended(uses: Sequence[Use], units: Sequence[int | None], order: Sequence[
     for index, (use, unit) in enumerate(zip(uses, units, strict=True)):
         if unit is not None and use is not IDLE:
             for later in range(rank[unit] + 1, len(order)):
-                reads[later][index // NEARBY] |= use.reads
+                reads[later][index // NEARBY] |= use.reads | use.reads_b
                 writes[later][index // NEARBY] |= use.writes
     found = []
     for index, (use, unit) in enumerate(zip(uses, units, strict=True)):

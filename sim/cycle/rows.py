@@ -11,19 +11,11 @@ import numpy.typing as npt
 
 from isa.config import MachineConfig
 from isa.instructions import RowMode
-from isa.stages import (
-    FIFO,
-    READ_PORT,
-    ROW_BEGIN,
-    ROW_EMIT,
-    ROW_NUMBERS,
-    ROW_RECIPROCAL,
-    ROW_REDUCE,
-    ROW_ROOT,
-    ROW_TOTAL,
-    ROWS_HELD,
-)
-from sim.cycle.rivals import IDLE, Use
+from isa.stages import FIFO, READ_PORT, ROW_BEGIN, ROW_EMIT, ROWS_HELD
+from sim.cycle.passes import Between, RowPace
+from sim.cycle.rivals import Use, groups
+from sim.cycle.trails import Groups
+from sim.cycle.walks import Banks, LoopWalk, Way
 
 FOLLOWED = 32
 """Rows that are followed one by one; from there on they come at one pace."""
@@ -35,36 +27,56 @@ class RowCost:
 
     cycles: int
     active: int
-    use: Use = IDLE
-    """ROW comes last at every bank: nobody waits for it."""
+    use: Use
+    words: int
+    """Of a row."""
+    pace: RowPace
+    walks: tuple[LoopWalk, LoopWalk]
+    """What it reads, and what it writes."""
     wait_bank: int = 0
 
 
 def row_costs(config: MachineConfig, f: Mapping[str, npt.NDArray[np.int64]]) -> list[RowCost]:
     """By the slices of a row, and by what lies between its passes."""
-    rows, slices = f["n0"] * f["n1"], f["words"] * config.row_parts
+    columns = [[f[name].tolist() for name in (f"{side}_addr", f"{side}_s0", f"{side}_s1", f"{side}_cs")] for side in "ao"]
+    shapes = zip(*(f[name].tolist() for name in ("n0", "n1", "words", "mode")), strict=True)
     return [
-        RowCost(row_cycles(config, count, size, mode == RowMode.SOFTMAX), count * size)
-        for count, size, mode in zip(rows.tolist(), slices.tolist(), f["mode"].tolist(), strict=True)
+        _row(config, shape[:3], shape[3] == RowMode.SOFTMAX, a, o)
+        for shape, a, o in zip(shapes, *(zip(*side, strict=True) for side in columns), strict=True)
     ]
+
+
+def _row(
+    config: MachineConfig, counts: tuple[int, ...], softmax: bool, a: tuple[int, ...], o: tuple[int, ...]
+) -> RowCost:  # fmt: skip
+    n0, n1, words = counts
+    slices = words * config.row_parts
+    ways = Way.SHARED_READ, Way.SHARED_WRITE
+    walks = [LoopWalk(Banks.of(config, way), side[0], counts, side[1:]) for way, side in zip(ways, (a, o), strict=True)]
+    pace = RowPace.of(config, slices, softmax)
+    use = Use(_groups(config, counts, a), _groups(config, counts, o))
+    cycles = row_cycles(config, n0 * n1, slices, softmax)
+    return RowCost(cycles, n0 * n1 * slices, use, words, pace, (walks[0], walks[1]))
+
+
+def _groups(config: MachineConfig, counts: tuple[int, ...], walk: tuple[int, ...]) -> Groups:
+    first, *strides = walk
+    span = config.fm_phases * config.fm_depth
+    reach = sum((count - 1) * stride for count, stride in zip(counts, strides, strict=True))
+    return groups(first // span, min(first + reach, config.fm_words - 1) // span)
 
 
 def row_cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> int:
     """Of one instruction; ``slices`` of each row."""
-    stages = (config.row_lanes - 1).bit_length()
-    taken = slices + ROW_REDUCE + stages + 1
-    """From a row's first slice to its sums."""
-    first_pace, second_pace = (slices, ROW_RECIPROCAL + 1) if softmax else (ROW_ROOT + 3, ROW_NUMBERS + 1)
-    to_second, prepared = (slices + ROW_TOTAL + stages, ROW_RECIPROCAL) if softmax else (ROW_ROOT, ROW_NUMBERS)
-    """From row to row in both stages between the passes, and from the beginning of each to its end."""
-    takes, sums, seconds, emits = [0] * ROWS_HELD, -first_pace, -second_pace, -slices
+    pace = RowPace.of(config, slices, softmax)
+    between = Between(pace)
+    takes, results = [0] * ROWS_HELD, -slices
     read = -slices
     for number in range(min(rows, FOLLOWED)):
         read = max(read + slices, takes[number % ROWS_HELD])
-        sums = max(read + taken, sums + first_pace)
-        seconds = max(sums + to_second, seconds + second_pace)
-        emits = max(seconds + prepared + 1, emits + slices)
-        takes[number % ROWS_HELD] = emits + slices
-    period = max(slices, first_pace, second_pace, (taken + to_second + prepared + 1 + slices) / ROWS_HELD)
+        results = max(between.results(read + slices - 1), results + slices)
+        takes[number % ROWS_HELD] = results + slices
+    through = slices - 1 + pace.reduced + pace.second_after + pace.prepared + slices
+    period = max(slices, pace.first, pace.second, through / ROWS_HELD)
     first = ROW_BEGIN + READ_PORT
-    return first + emits + ceil(max(0, rows - FOLLOWED) * period) + slices - 1 + ROW_EMIT + FIFO + 1
+    return first + results + ceil(max(0, rows - FOLLOWED) * period) + slices - 1 + ROW_EMIT + FIFO + 1

@@ -6,13 +6,16 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Reversible, Sequence
 from functools import partial
+from math import ceil
 from typing import Protocol
 
 from isa.config import MachineConfig
 from isa.depths import MISC_AHEAD, MISC_ANSWERS
 from isa.latency import misc_latency, raster_rounds
+from isa.stages import ROW_BEGIN
 from sim.cycle.contest import Places, Side, WindowContest
 from sim.cycle.costs import MiscCost, WindowCost
+from sim.cycle.passes import RowContest, RowShape
 from sim.cycle.rows import RowCost
 from sim.cycle.timing import (
     LOOP_TO_BEAT,
@@ -27,7 +30,7 @@ from sim.cycle.timing import (
     READ_TO_BEAT,
     Drain,
 )
-from sim.cycle.trails import Groups, Stretch, Trail, taken_by
+from sim.cycle.trails import Groups, Latest, Stretch, Trail, taken_by
 from sim.cycle.walks import Banks, Masks, RoundWalk, Walk, Way
 from sim.cycle.words import ANSWER, Pace, WordContest
 
@@ -55,7 +58,7 @@ class Pipeline(Protocol):
 
 
 class _Worker(ABC):
-    """What CONV, POOL and MISC share: an instruction that may meet units which go first is followed step by step."""
+    """What CONV, POOL, MISC and ROW share: an instruction that may meet units which go first is followed step by step."""
 
     notice = 0
 
@@ -63,7 +66,7 @@ class _Worker(ABC):
         self._contended = contended
         self._rivals = rivals
         self._next = 0
-        self.open: WindowContest | WordContest | None = None
+        self.open: WindowContest | WordContest | RowContest | None = None
         self._index = -1
 
     def ready(self) -> int | None:
@@ -206,11 +209,15 @@ class MiscPipeline(_Worker):
 
     def __init__(
         self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[tuple[bool, bool]],
-        rivals: Sequence[Pipeline],
+        rivals: Sequence[Pipeline], seen: bool,
     ) -> None:  # fmt: skip
+        """``seen``: a unit that comes after it is at work in the program."""
         super().__init__(contended, rivals)
         self._costs = costs
         self._config = config
+        self._seen = seen
+        self._reads: deque[Trail] = deque(maxlen=KEPT)
+        self._writes: deque[Trail] = deque(maxlen=KEPT)
         self._pace = Pace.of(config)
         self._one_line = config.ways.serial_reads
         self._read_over = (0, 0)
@@ -227,14 +234,16 @@ class MiscPipeline(_Worker):
         # Its numbers are taken a cycle before its first slice may begin.
         self._needs = max(cycle + 2, self._settled)
         first = cycle + MISC_READ
+        use = cost.use
+        groups = (use.reads | use.reads_b, use.writes)
         if any(self._contended[index]):
-            use = cost.use
             a, b, o = cost.walks or round_walks(self._config, cost)
-            groups = (use.reads | use.reads_b, use.writes)
             first_a = max(first, self._read_over[0])
             firsts = (first_a, first_a if b is None else max(first, self._read_over[1]))
             masks = (a.masks(), None if b is None else b.masks(), o.masks())
             self.open = WordContest(groups, masks, firsts, self._pace, self._settled)
+            if self._seen:
+                self.open.seen((a, b, o), self._reads, self._writes)
             return None
         parts = self._pace.parts
         turns = self._one_line and cost.walks is not None and cost.walks[1] is not None
@@ -246,13 +255,27 @@ class MiscPipeline(_Worker):
         last = free - parts
         self._next = max(cycle + reads, last - (MISC_AHEAD + MISC_ANSWERS - 1) * parts + 1, self._needs) + MISC_TURN
         self._read_over = (max(first + reads, last - (MISC_ANSWERS - 1) * parts + 1),) * 2
+        if self._seen:
+            self._leave(cost, groups, first, free - cost.cycles)
         return last + self._pace.pipe + 1
 
+    def _leave(self, cost: MiscCost, groups: tuple[Groups, Groups], first: int, begin: int) -> None:
+        """Words are read from ``first`` on while there is room; then at the pace of slices, which begin at ``begin``."""
+        *operands, output = cost.walks or round_walks(self._config, cost)
+        pace, ahead = cost.cycles / cost.words, min(cost.words, MISC_ANSWERS)
+        later = max(first + ahead, begin + self._pace.parts)
+        for skip, at, words, period in ((0, first, ahead, 1.0), (ahead, later, cost.words - ahead, pace)):
+            for walk in operands:
+                if walk is not None and words:
+                    self._reads.append(Stretch(at, at + ceil(words * period), groups[0], walk, 1, period, skip))
+        written = begin + self._pace.pipe
+        self._writes.append(Stretch(written, written + cost.cycles, groups[1], output, 1, pace))
+
     def reads(self) -> Reversible[Trail]:
-        return ()
+        return Latest(self._reads, self.open.coming()) if isinstance(self.open, WordContest) else self._reads
 
     def writes(self) -> Reversible[Trail]:
-        return ()
+        return self._writes
 
     def _close(self) -> int:
         contest = self.open
@@ -263,29 +286,42 @@ class MiscPipeline(_Worker):
         return contest.last_write + 1
 
 
-class RowPipeline:
+class RowPipeline(_Worker):
     """One instruction after the other; the next is accepted in the cycle after ``done``."""
 
-    notice = 0
-
-    def __init__(self, costs: list[RowCost | None]) -> None:
-        self._costs = costs
-        self._next = 0
-
-    def ready(self) -> int | None:
-        return self._next
+    def __init__(
+        self, config: MachineConfig, costs: list[RowCost | None], contended: Sequence[tuple[bool, bool]],
+        rivals: Sequence[Pipeline],
+    ) -> None:  # fmt: skip
+        super().__init__(contended, rivals)
+        self._config, self._costs = config, costs
 
     def accept(self, index: int, cycle: int) -> int | None:
         cost = self._costs[index]
         assert cost is not None
-        self._next = cycle + cost.cycles + 1
-        return cycle + cost.cycles
+        self._index = index
+        done = cycle + cost.cycles
+        if any(self._contended[index]):
+            use, (a, o) = cost.use, cost.walks
+            shape = RowShape.of(self._config, cost.words)
+            first = cycle + ROW_BEGIN + 1
+            self.open = RowContest((use.reads, use.writes), (a.masks(), o.masks()), cost.pace, shape, first, done)
+            return None
+        self._next = done + 1
+        return done
 
     def reads(self) -> Reversible[Trail]:
         return ()
 
     def writes(self) -> Reversible[Trail]:
         return ()
+
+    def _close(self) -> int:
+        contest = self.open
+        assert isinstance(contest, RowContest)
+        done = contest.last_write + 1
+        self._next = done + 1
+        return done
 
 
 def round_walks(config: MachineConfig, cost: MiscCost) -> tuple[Walk, None, Walk]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ from isa.config import MachineConfig
 from isa.depths import MISC_AHEAD, MISC_ANSWERS
 from isa.latency import BANK_LATENCY, misc_latency, misc_room
 from sim.cycle.contest import BLOCK, Taken
-from sim.cycle.trails import Groups
-from sim.cycle.walks import Masks
+from sim.cycle.trails import Groups, Stretch, Trail
+from sim.cycle.walks import Masks, Walk
 
 ASKED = 2
 """From the grant that makes room among the addresses to the first grant of the word that takes it."""
@@ -83,6 +84,38 @@ class WordContest:
         ``a`` may be ahead by ``MISC_AHEAD`` - 1.
         """
         self._quiet = STEADY if pace.parts == 1 and begin == self._first + ANSWER else 0
+        self._walks: tuple[tuple[Walk | None, list[int]], ...] = ()
+        self._trails: tuple[deque[Trail], deque[Trail]] = deque(), deque()
+        self._left: tuple[int, ...] = (0, 0, 0)
+        """The last cycles of what its trails tell of."""
+        self._told = 0
+        """Words of it."""
+
+    def seen(self, walks: tuple[Walk, Walk | None, Walk], reads: deque[Trail], writes: deque[Trail]) -> None:
+        """Leave a trail of both operands and the output."""
+        self._walks = tuple(zip(walks, (self._gots, self._others, self._writes), strict=True))
+        self._trails = reads, writes
+        self._left = tuple(cycles[-1] for _, cycles in self._walks)
+
+    def coming(self) -> list[Trail]:
+        """What it will read, unless it waits."""
+        left, step = self._count - self._word, self._pace.parts
+        return [
+            Stretch(cycles[-1] + 1, cycles[-1] + 1 + left * step, self._read_groups, walk, 1, float(step), self._word)
+            for walk, cycles in self._walks[:-1]
+            if walk is not None
+        ]
+
+    def _leave(self) -> None:
+        """Words since the last trail, as if they had come evenly."""
+        count = self._word - self._told
+        if not self._walks or not count:
+            return
+        reads, writes = ((self._read_groups, self._trails[0]), (self._write_groups, self._trails[1]))
+        for (walk, cycles), last, (groups, trail) in zip(self._walks, self._left, (reads, reads, writes), strict=True):
+            if walk is not None:
+                trail.append(Stretch(last + 1, cycles[-1] + 1, groups, walk, 1, (cycles[-1] - last) / count, self._told))
+        self._left, self._told = tuple(cycles[-1] for _, cycles in self._walks), self._word
 
     def _before(self, last: int) -> list[int]:
         """A history up to that cycle, of words without a wait."""
@@ -170,6 +203,7 @@ class WordContest:
             self._word += free
             for grants, first in ((self._gots, a), (self._others, b), (self._begins, s), (self._writes, w)):
                 grants[:] = self._before(first + (free - 1) * step)
+            self._leave()
         if free < size:
             self._quiet = 0
         return free < size
@@ -195,6 +229,7 @@ class WordContest:
         self._quiet = quiet
         for grants, cycles in zip(histories, found, strict=True):
             grants[:] = [cycle + first for cycle in cycles]
+        self._leave()
         return self.over or quiet >= STEADY
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Protocol
 
 from isa.config import MachineConfig
 from isa.faults import MachineFault
+from isa.instructions import BY_NAME
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.netlist import PLUSARG, Mutant, mutated, netlist_of
 from sim.random.engines import Outcome, difference, functional, rtl
@@ -58,10 +60,14 @@ class Hunt:
     count: int
     seed: int
     programs: int
+    modules: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()
+    """What programs must have and whose fields are turned, where mutants of a module can show in these alone."""
     cache: Path | str | None = None
-    _cases: dict[int, Case] = field(default_factory=dict)
+    _cases: list[Case] = field(default_factory=list)
     _spoiled: list[Case] = field(default_factory=list)
     _fields: list[Scenario] = field(default_factory=list)
+    _benches: list[tuple[str, Scenario]] = field(default_factory=list)
     _results: dict[tuple[tuple[str, ...], int], RtlResult] = field(default_factory=dict)
     """What the mutant in hand made of the programs: cycles look at the runs that results have looked at."""
     registers: str = ""
@@ -70,7 +76,10 @@ class Hunt:
     mutants: list[Mutant] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache)
+        drawn = (random_program(self.config, seed) for seed in count())
+        names = self.instructions
+        self._drawn = (each for each in drawn if not names or any(op.name in names for op in each.ops))
+        self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache, self.modules)
 
     def stage(self, name: str, mutant: Mutant) -> str | None:
         """How the mutant shows in this stage, or None."""
@@ -114,15 +123,19 @@ class Hunt:
             self.counters = counters_after(self._machine(0), twice, BENCH_LIMIT)
         if counters_after(machine, twice, BENCH_LIMIT) != self.counters:
             return "programs in a row: other counters"
-        for bench in BENCHES:
-            for number, scenario in enumerate(bench.scenarios(self.config) if bench.scenarios else ()):
-                wrong = play(machine, scenario, BENCH_LIMIT)
-                if wrong is not None:
-                    return f"bench {bench.name}, scenario {number}: {wrong}"
+        self._benches = self._benches or [
+            (f"bench {bench.name}, scenario {number}", scenario)
+            for bench in BENCHES if bench.scenarios
+            for number, scenario in enumerate(bench.scenarios(self.config))
+        ]  # fmt: skip
+        for name, scenario in self._benches:
+            wrong = play(machine, scenario, BENCH_LIMIT)
+            if wrong is not None:
+                return f"{name}: {wrong}"
         return None
 
     def _by_fields(self, machine: RtlMachine) -> str | None:
-        self._fields = self._fields or list(field_scenarios(self.config))
+        self._fields = self._fields or list(field_scenarios(self.config, names=self.instructions))
         for number, scenario in enumerate(self._fields):
             wrong = play(machine, scenario, BENCH_LIMIT)
             if wrong is not None:
@@ -144,7 +157,8 @@ class Hunt:
     def _by_spoiled(self, machine: RtlMachine) -> str | None:
         if not self._spoiled:
             programs = (faulty_program(self.config, number) for number in range(SPOILED_PROGRAMS))
-            self._spoiled = [Case(p, functional(p), endings(p, memory_of(p)), None) for p in programs]
+            cases = (Case(p, functional(p), endings(p, memory_of(p)), None) for p in programs)
+            self._spoiled = [case for case in cases if not self.instructions or self._blamed(case) in self.instructions]
         for number, case in enumerate(self._spoiled):
             actual = rtl(machine)(case.program)
             # A bad beat of the memory may come before the spoiled instruction.
@@ -152,12 +166,18 @@ class Hunt:
                 return f"spoiled program {number}: expected {case.expected.fault}, got {actual.fault} {actual.failure}"
         return None
 
+    def _blamed(self, case: Case) -> str:
+        """The name of the instruction that must stop a spoiled program, before it was spoiled."""
+        assert case.expected.fault is not None
+        ends = accumulate((op.row.length for op in case.program.ops), initial=BY_NAME["START"].length)
+        return case.program.ops[list(ends).index(case.expected.fault[1])].name
+
     def _case(self, number: int) -> Case:
-        if number not in self._cases:
-            program = random_program(self.config, number)
+        while len(self._cases) <= number:
+            program = next(self._drawn)
             allowed = endings(program, memory_of(program))
             reference = None if allowed else self._run(self._machine(0), program, MOST_CYCLES)
-            self._cases[number] = Case(program, functional(program), allowed, reference)
+            self._cases.append(Case(program, functional(program), allowed, reference))
         return self._cases[number]
 
     def _run(self, machine: RtlMachine, program: RandomProgram, limit: int) -> RtlResult:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from isa.config import MachineConfig
@@ -59,8 +60,13 @@ class Mutant:
     bit: int
     source: str
     """``module, line`` of the Verilog that the cell comes from."""
-    options: str = field(default="", compare=False)
-    """What yosys' ``mutate`` is told to make it alone."""
+    line: str = field(default="", compare=False)
+    """What yosys' ``mutate`` is told to make it, switched on by its number."""
+
+    @property
+    def options(self) -> str:
+        """What it is told to make it alone."""
+        return re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", self.line).strip()
 
     def __str__(self) -> str:
         return f"{self.mode} {self.cell}.{self.port}[{self.bit}] ({self.source})"
@@ -94,20 +100,31 @@ def mutants_of(script: str, verilog: str) -> list[Mutant]:
         found.append(
             Mutant(
                 int(number[1]), values["mode"], unit_of(module), values["module"].lstrip("\\"), values["cell"], values["port"],
-                int(values["portbit"]), f"{module}, line {at}",
-                re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", line).strip(),
+                int(values["portbit"]), f"{module}, line {at}", line,
             )
         )  # fmt: skip
     return found
 
 
+def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
+    """Those of modules whose names begin so, as mutants of a unit of that name; all of them without any."""
+    return [
+        replace(mutant, unit=name) if name else mutant
+        for mutant in mutants
+        for name in modules or ("",)
+        if mutant.source.startswith(f"{TOP}_{name}" if name else "")
+    ]
+
+
 def mutated(
-    config: MachineConfig, count: int, seed: int, cache: Path | str | None = None
+    config: MachineConfig, count: int, seed: int, cache: Path | str | None = None, modules: Sequence[str] = ()
 ) -> tuple[str, list[Mutant]]:
-    """The machine's Verilog with all mutants in it, and what they are. ``+mutant=N`` switches one on; 0 is none."""
+    """The machine's Verilog with all mutants of these modules in it, and what they are. ``+mutant=N`` switches one on; 0 is
+    none. ``count`` is of the whole machine."""
     yosys = find_tool("yosys")
     verilog = core_verilog(config, cache)
-    digest = hashlib.sha256(repr((verilog, count, seed, yosys.version, _LIST, _APPLY, _LINT)).encode()).hexdigest()[:24]
+    made_of = (verilog, count, seed, *modules, yosys.version, _LIST, _APPLY, _LINT)
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:24]
     folder = cache_directory(cache) / "mutants"
     target, names = folder / f"{digest}.v", folder / f"{digest}.ys"
     if not target.exists():
@@ -117,12 +134,13 @@ def mutated(
             (work / "list.ys").write_text(_LIST.format(top=TOP, count=count, seed=seed, control=CONTROL, bits=bits))
             (work / "apply.ys").write_text(_APPLY)
             yosys.run(["-q", "list.ys"], work)
-            (work / "mutants.ys").write_text(possible((work / "mutants.ys").read_text()))
+            every = mutants_of(possible((work / "mutants.ys").read_text()), verilog)
+            (work / "mutants.ys").write_text("".join(f"{mutant.line}\n" for mutant in kept(every, modules)))
             yosys.run(["-q", "apply.ys"], work)
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(names, (work / "mutants.ys").read_bytes())
             write_atomically(target, switched((work / "mutated.v").read_text()).encode())
-    return target.read_text(), mutants_of(names.read_text(), verilog)
+    return target.read_text(), kept(mutants_of(names.read_text(), verilog), modules)
 
 
 def netlist_of(config: MachineConfig, cache: Path | str | None = None) -> Path:

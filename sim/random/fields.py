@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -52,10 +52,10 @@ class Turned:
     """It goes beyond one bound."""
 
 
-def field_scenarios(config: MachineConfig, share: int = 1) -> Iterator[Scenario]:
+def field_scenarios(config: MachineConfig, share: int = 1, names: Collection[str] = ()) -> Iterator[Scenario]:
     """Instructions with one bit of a field turned: what the legal ones leave is compared, the others must be refused.
-    ``share``: only every so many-th bit."""
-    found = list(variants(config, share))
+    ``share``: only every so many-th bit; ``names``: of these instructions alone."""
+    found = list(variants(config, share, names))
     legal = [op for turned in found for op in (turned.legal, turned.alone) if op is not None]
     refused = [op for turned in found for op in (turned.illegal, turned.outside) if op is not None]
     for compared, ops in ((True, legal), (False, refused)):
@@ -63,10 +63,11 @@ def field_scenarios(config: MachineConfig, share: int = 1) -> Iterator[Scenario]
             yield _scenario(config, ops[first : first + STARTS], compared, first)
 
 
-def variants(config: MachineConfig, share: int = 1) -> Iterator[Turned]:
+def variants(config: MachineConfig, share: int = 1, names: Collection[str] = ()) -> Iterator[Turned]:
     """What is found for each bit."""
     dram = _dram(config)
-    for row, place, bit in islice(bits_of(config), 0, None, share):
+    bits = (found for found in bits_of(config) if not names or found[0].name in names)
+    for row, place, bit in islice(bits, 0, None, share):
         rng = random.Random(f"{config.hash} {row.name} {place.field.name} {bit}")
         yield _turned(rng, config, dram, row, place, bit)
 

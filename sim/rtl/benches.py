@@ -21,6 +21,7 @@ from sim.rtl.extremes import (
     many_channels,
     most_fill,
     products_near_halves,
+    rows_beside_halves,
     whole_sums,
 )
 from sim.rtl.limits import region_limits
@@ -238,6 +239,7 @@ BENCHES: tuple[Bench, ...] = (
     Bench("many-channels", "many channel vectors, many chunks", scenarios=many_channels),
     Bench("beside-halves", "sums of MISC a bit above and below a half, in every bit", scenarios=beside_halves),
     Bench("products-near-halves", "requantised products, each bit of which decides some", scenarios=products_near_halves),
+    Bench("rows-beside-halves", "normalised values a bit above and below a half, in every bit", scenarios=rows_beside_halves),
     Bench("long-programs", "every bit of a program's length", scenarios=long_programs),
     Bench("field-rules", "fields that another one bounds, each bit refused alone", scenarios=field_rules),
     Bench("fault-places", "the instruction that breaks a bound is named, among others of its unit", scenarios=fault_places),

@@ -11,8 +11,10 @@ from isa.buffers import REQUANT_WORD_BYTES
 from isa.capabilities import built_units
 from isa.codec import Op
 from isa.config import MachineConfig
-from isa.instructions import WRITABLE, Buffer, MiscMode, PoolMode, Region, Unit
+from isa.instructions import WRITABLE, Buffer, MiscMode, PoolMode, Region, RowMode, Unit
 from isa.requantisation import packed
+from isa.rows import B_SHIFT, F_STEP, MOST_F, norm_records
+from isa.rows import SHIFTS as ROW_SHIFTS
 from sim.random.footprint import ADDRESS_MODULUS
 from sim.random.program import directed_program
 from sim.rtl.memory import QUOTED, Dram
@@ -176,6 +178,41 @@ def products_near_halves(config: MachineConfig) -> Iterator[Scenario]:
             Op("CONV", conv, wait=frozenset({Unit.LOAD}), signal=frozenset({Unit.SAVE})),
             Op("SAVE", {"rows": 1, "pixels": vectors, "run": size, "step": size, "s_addr": 1, "s_xs": 1,
                         "region": int(Region.OUTPUT), "offset": number * vectors * size}, wait=frozenset({Unit.CONV})),
+        )  # fmt: skip
+        scenario.start(words)
+    yield scenario
+
+
+def rows_beside_halves(config: MachineConfig) -> Iterator[Scenario]:
+    """Normalised values that are a half, and a bit of ``B`` more or less, for every shift, beside even and odd numbers; one in
+    all lanes of a word."""
+    if not config.build_rows:
+        return
+    bases = {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS}
+    size, channels = config.ic_p, config.row_words * config.ic_p
+    of_records = 8 * channels
+    cases = []
+    for shift in range(ROW_SHIFTS):
+        half = 1 << MOST_F - F_STEP * shift - B_SHIFT - 1
+        besides = [0, *(sign << bit for bit in range(half.bit_length() - 1) for sign in (1, -1))]
+        numbers = [(2 * number + 1) * half + beside for beside in besides for number in (2, -5)]
+        cases += [(shift, numbers[first : first + config.row_words]) for first in range(0, len(numbers), config.row_words)]
+    scenario = _scenario(config, bases, memory_bytes=MEMORY_BYTES + len(cases) * of_records)
+    for number, (shift, wanted) in enumerate(cases):
+        b = np.repeat(np.resize(np.array(wanted, np.int64), config.row_words), size)
+        records = norm_records(np.zeros(channels, np.int64), b).reshape(-1)
+        at = MEMORY_BYTES + number * of_records
+        scenario.memory[at : at + of_records] = scenario.expected[at : at + of_records] = records
+        moved = {"rows": 1, "pixels": config.row_words, "run": size, "step": size}
+        row = {**token(Unit.ROW).values, "n0": 1, "n1": 1, "words": config.row_words, "last_lanes": size, "a_cs": 1, "o_cs": 1}
+        values = {"o_addr": config.row_words, "mode": int(RowMode.NORMALISE), "k_lo": 1, "shift": shift, "lo": -128, "hi": 127}
+        words = whole(
+            config,
+            Op("LOADP", {"buffer": int(Buffer.NORM), "count": config.row_words, "offset": at}),
+            Op("LOAD", {**moved, "valid": channels, "region": int(Region.INPUT), "d_xs": 1}, signal=frozenset({Unit.ROW})),
+            Op("ROW", {**row, **values}, wait=frozenset({Unit.LOAD}), signal=frozenset({Unit.SAVE})),
+            Op("SAVE", {**moved, "s_addr": config.row_words, "s_xs": 1, "region": int(Region.OUTPUT),
+                        "offset": number * channels}, wait=frozenset({Unit.ROW})),
         )  # fmt: skip
         scenario.start(words)
     yield scenario

@@ -19,6 +19,11 @@ struct Program {
 // By number of an instruction, found as they become known.
 using Cycles = std::vector<i64>;
 
+// Whether ROW, which comes last at every bank, is at work.
+inline bool has_rows(const Program &program) {
+    return std::find(program.units, program.units + program.count, UNITS - 1) != program.units + program.count;
+}
+
 // Does a unit that goes before its own want the same bank groups nearby: rivals.py.
 inline std::vector<Meets> meetings(const Program &program, const Costs &costs) {
     std::size_t blocks = at(ceil_div(program.count, rivals::NEARBY)) + 2;
@@ -29,7 +34,7 @@ inline std::vector<Meets> meetings(const Program &program, const Costs &costs) {
     for (i64 index = 0; index < program.count; index++) {
         const Cost &cost = costs.of(index);
         for (i64 later = program.units[index] + 1; program.units[index] >= 0 && later < UNITS; later++) {
-            reads[at(later)][block_of(index)] |= static_cast<Groups>(cost.reads);
+            reads[at(later)][block_of(index)] |= static_cast<Groups>(cost.reads | cost.reads_b);
             writes[at(later)][block_of(index)] |= static_cast<Groups>(cost.writes);
         }
     }
@@ -77,7 +82,8 @@ class Execution {
           load_(costs_, bus_, machine.burst_beats),
           save_(costs_, bus_, machine.burst_beats, machine.axi_ports),
           conv_(costs_, meets_, {&load_, &save_}, machine.conv), pool_(costs_, meets_, {&load_, &save_, &conv_}, machine.pool),
-          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine), row_(costs_), taken_(size(program), UNKNOWN),
+          misc_(costs_, meets_, {&load_, &save_, &conv_, &pool_}, machine, has_rows(program)),
+          row_(costs_, meets_, {&load_, &save_, &conv_, &pool_, &misc_}, machine), taken_(size(program), UNKNOWN),
           bursts_(at(ceil_div(program.words, machine.words_per_burst)) + 1, UNKNOWN) {
         if (machine.shares_finish) conv_.lend(pool_, machine.pool.drain_cycles);
         receivers_ = {Receiver{&load_, {}}, {&save_, {}}, {&conv_, {}}, {&pool_, {}}, {&misc_, {}}, {&row_, {}}};
@@ -142,7 +148,7 @@ class Execution {
 
     // Go on to the next answer of DRAM, or to the end of work that had to wait for it; false if there is neither.
     bool wait() {
-        std::array<Worker *, 3> workers{&conv_, &pool_, &misc_};
+        std::array<Worker *, 4> workers{&conv_, &pool_, &misc_, &row_};
         auto end = std::remove_if(workers.begin(), workers.end(), [](Worker *worker) { return !worker->open(); });
         if (end == workers.begin()) {
             while (bus_.step())

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from types import ModuleType
 
 from isa.config import MachineConfig
-from isa.depths import owed_beats
+from isa.depths import owed_beats, row_room
 from isa.instructions import Unit
 from isa.latency import misc_latency, raster_rounds
-from sim.cycle import bus, contest, control, rivals, timing, units, words
+from sim.cycle import bus, contest, control, passes, rivals, timing, units, words
 from sim.cycle.costs import Cost, MiscCost, MoveCost, WindowCost
+from sim.cycle.rows import RowCost
 from sim.cycle.timing import Drain, Timing, drain_of, pool_drain_of
 from sim.cycle.units import round_walks
 from sim.cycle.walks import Walk
 from sim.cycle.words import Pace
 
-MODULES = (timing, bus, rivals, contest, words, units, control)
+MODULES = (timing, bus, rivals, contest, words, passes, units, control)
 """Whose numbers are latencies, sizes and limits of the model."""
 WALKS = 3
 """Of an instruction at most: both operands of MISC and its output."""
@@ -27,12 +29,13 @@ WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "s
 MACHINE = (
     "axi_reads", "owed_beats", "axi_ports", "dram_latency", "words_per_burst", "beat_words", "burst_beats", "queue_words",
     "shares_finish",
-    "serial_reads", "misc_parts", "misc_pipe", "misc_room", "misc_latency",
+    "serial_reads", "misc_parts", "misc_pipe", "misc_room", "misc_latency", "row_parts", "row_room",
 )  # fmt: skip
 COST = (
     "reads", "writes", "reads_b", "cycles", "words", "wait_bank",
     "groups", "group", "wait_end", "stores", "drain_cycles", "drain_every", "drain_words", "drain_parts", "drain_last",
     "beats", "bursts", "run", "edge", "address_wait", "parameters", "alone", "walks", "two",
+    "row_reduced", "row_first", "row_second_after", "row_second", "row_prepared",
 )  # fmt: skip
 """Of any instruction; what its kind does not have is 0. ``walks``: whether a move has words on chip; ``two``: whether MISC
 reads two operands."""
@@ -72,7 +75,7 @@ def machine_numbers(config: MachineConfig) -> list[int]:
         "words_per_burst": control.words_per_burst(config), "beat_words": beat // 4,
         "burst_beats": config.burst_beats, "queue_words": config.queue_words, "shares_finish": config.shares_finish,
         "serial_reads": config.ways.serial_reads, "misc_parts": pace.parts, "misc_pipe": pace.pipe, "misc_room": pace.room,
-        "misc_latency": misc_latency(config),
+        "misc_latency": misc_latency(config), "row_parts": config.row_parts, "row_room": row_room(config),
     }  # fmt: skip
     conv = _window_numbers(config, drain_of(config), latencies.conv_done, latencies.conv_stored)
     return [*_in_order(MACHINE, own), *conv, *_window_numbers(config, pool_drain_of(config), latencies.pool_done, 0)]
@@ -102,6 +105,8 @@ def cost_numbers(cost: Cost | None) -> list[int]:
     elif isinstance(cost, MiscCost):
         two = cost.walks is not None and cost.walks[1] is not None
         own |= {"words": cost.words, "wait_bank": cost.wait_bank, "two": two}
+    elif isinstance(cost, RowCost):
+        own |= {"words": cost.words, **{f"row_{name}": cycles for name, cycles in asdict(cost.pace).items()}}
     elif isinstance(cost, MoveCost):
         own |= {"beats": cost.beats, "bursts": cost.bursts, "run": cost.run, "edge": cost.edge, "words": cost.words}
         own |= {"address_wait": cost.address_wait, "parameters": cost.parameters, "alone": cost.alone}
@@ -115,4 +120,6 @@ def walks_of(config: MachineConfig, cost: Cost | None) -> tuple[Walk | None, ...
         return cost.reads, cost.writes, None
     if isinstance(cost, MiscCost):
         return cost.walks or round_walks(config, cost)
+    if isinstance(cost, RowCost):
+        return *cost.walks, None
     return (cost.walk if isinstance(cost, MoveCost) else None), None, None

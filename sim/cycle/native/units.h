@@ -10,6 +10,7 @@
 
 #include "contest.h"
 #include "layout.h"
+#include "passes.h"
 #include "words.h"
 
 namespace cycle {
@@ -198,14 +199,20 @@ class WindowPipeline final : public Worker {
 
 class MiscPipeline final : public Worker {
   public:
-    MiscPipeline(Costs &costs, const std::vector<Meets> &meets, std::vector<Trails *> rivals, const Machine &machine)
-        : Worker(costs, meets, std::move(rivals)), pace_{machine.misc_parts, machine.misc_pipe, machine.misc_room},
+    // ``seen``: a unit that comes after it is at work in the program.
+    MiscPipeline(Costs &costs, const std::vector<Meets> &meets, std::vector<Trails *> rivals, const Machine &machine, bool seen)
+        : Worker(costs, meets, std::move(rivals)), seen_(seen), pace_{machine.misc_parts, machine.misc_pipe, machine.misc_room},
           serial_(machine.serial_reads), latency_(machine.misc_latency) {
         notice = timing::MISC_NOTICE;
     }
 
-    // Nobody comes after it.
-    const std::deque<Trail> *left(Side) const override { return nullptr; }
+    const std::deque<Trail> *left(Side side) const override {
+        return side == Side::READS ? &reads_.items() : &writes_.items();
+    }
+
+    std::vector<Trail> coming(Side side) override {
+        return open_ && side == Side::READS ? open_->coming() : std::vector<Trail>();
+    }
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
         const Cost &cost = costs_.of(index);
@@ -220,6 +227,9 @@ class MiscPipeline final : public Worker {
             open_.emplace(static_cast<Groups>(cost.reads | cost.reads_b), static_cast<Groups>(cost.writes),
                           costs_.walk(index, 0)->masks(), b, cost.two != 0, costs_.walk(index, 2)->masks(), firsts, pace_,
                           settled_);
+            if (seen_)
+                open_->seen(costs_.walk(index, 0), cost.two ? costs_.walk(index, 1) : nullptr, costs_.walk(index, 2), reads_,
+                            writes_);
             return std::nullopt;
         }
         i64 parts = pace_.parts;
@@ -232,6 +242,7 @@ class MiscPipeline final : public Worker {
         next_ = std::max({cycle + reads, made_room, needs_}) + timing::MISC_TURN;
         i64 over = std::max(first + reads, last - (words::MISC_ANSWERS - 1) * parts + 1);
         read_over_ = {over, over};
+        if (seen_) leave(index, first, free - cost.cycles);
         return last + pace_.pipe + 1;
     }
 
@@ -248,30 +259,67 @@ class MiscPipeline final : public Worker {
     }
 
   private:
+    bool seen_;
+    Latest<Trail> reads_{KEPT}, writes_{KEPT};
     Pace pace_;
     bool serial_;
     i64 latency_, needs_ = 0, settled_ = 0;
     std::array<i64, 2> read_over_{0, 0};
     std::optional<WordContest> open_;
+
+    // Words are read while there is room; then at the pace of slices, which begin at ``begin``.
+    void leave(i64 index, i64 first, i64 begin) {
+        const Cost &cost = costs_.of(index);
+        auto groups = static_cast<Groups>(cost.reads | cost.reads_b);
+        double pace = static_cast<double>(cost.cycles) / static_cast<double>(cost.words);
+        i64 ahead = std::min(cost.words, words::MISC_ANSWERS), rest = cost.words - ahead;
+        i64 later = std::max(first + ahead, begin + pace_.parts), until = later + ceiling(static_cast<double>(rest) * pace);
+        for (i64 operand = 0; operand < 1 + cost.two; operand++)
+            reads_.add({first, first + ahead, groups, costs_.walk(index, operand)});
+        for (i64 operand = 0; rest > 0 && operand < 1 + cost.two; operand++)
+            reads_.add({later, until, groups, costs_.walk(index, operand), 1, pace, ahead});
+        i64 written = begin + pace_.pipe;
+        writes_.add({written, written + cost.cycles, static_cast<Groups>(cost.writes), costs_.walk(index, 2), 1, pace});
+    }
 };
 
-class RowPipeline final : public Pipeline {
+class RowPipeline final : public Worker {
   public:
-    explicit RowPipeline(Costs &costs) : costs_(costs) {}
+    RowPipeline(Costs &costs, const std::vector<Meets> &meets, std::vector<Trails *> rivals, const Machine &machine)
+        : Worker(costs, meets, std::move(rivals)), parts_(machine.row_parts), room_(machine.row_room) {}
 
     // Nobody comes after it.
     const std::deque<Trail> *left(Side) const override { return nullptr; }
-    std::optional<i64> ready() override { return next_; }
 
     std::optional<i64> accept(i64 index, i64 cycle) override {
-        i64 done = cycle + costs_.of(index).cycles;
+        const Cost &cost = costs_.of(index);
+        index_ = index;
+        i64 done = cycle + cost.cycles;
+        Meets here = met(index);
+        if (here.reads || here.writes) {
+            RowPace pace{cost.row_reduced, cost.row_first, cost.row_second_after, cost.row_second, cost.row_prepared};
+            open_.emplace(static_cast<Groups>(cost.reads), static_cast<Groups>(cost.writes), costs_.walk(index, 0)->masks(),
+                          costs_.walk(index, 1)->masks(), pace, RowShape{cost.words, parts_, room_},
+                          cycle + units::ROW_BEGIN + 1, done);
+            return std::nullopt;
+        }
         next_ = done + 1;
         return done;
     }
 
+  protected:
+    Contest *contest() const override { return open_ ? const_cast<RowContest *>(&*open_) : nullptr; }
+
+    i64 close() override {
+        i64 done = open_->last_write() + 1;
+        next_ = done + 1;
+        open_.reset();
+        return done;
+    }
+
   private:
-    Costs &costs_;
-    i64 next_ = 0;
+    i64 parts_, room_;
+    std::optional<RowContest> open_;
 };
 
 }  // namespace cycle

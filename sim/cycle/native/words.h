@@ -58,6 +58,25 @@ class WordContest final : public Contest {
         return std::max({undisturbed, gots_.back(1 + words::MISC_AHEAD) + 1, others_.back(1 + words::MISC_AHEAD) + 1});
     }
 
+    // Leave a trail of both operands and the output.
+    void seen(Walk *a, Walk *b, Walk *o, Latest<Trail> &reads, Latest<Trail> &writes) {
+        seen_ = {Seen{a, &gots_, read_groups_, &reads}, {b, &others_, read_groups_, &reads}, {o, &writes_, write_groups_, &writes}};
+        for (Seen &each : seen_) each.last = each.cycles->last();
+    }
+
+    // What it will read, unless it waits.
+    std::vector<Trail> coming() const {
+        std::vector<Trail> found;
+        i64 left = (count_ - word_) * pace_.parts;
+        for (std::size_t operand = 0; operand < 2; operand++) {
+            const Seen &each = seen_[operand];
+            if (each.walk == nullptr) continue;
+            i64 begin = each.cycles->last() + 1;
+            found.push_back({begin, begin + left, each.groups, each.walk, 1, static_cast<double>(pace_.parts), word_});
+        }
+        return found;
+    }
+
     void advance(i64 until, const Rivals &rivals) override {
         i64 size = contest::BLOCK;
         while (!over()) {
@@ -84,6 +103,31 @@ class WordContest final : public Contest {
     History gots_, others_, begins_, writes_;
     i64 quiet_;
     std::vector<u64> busy_reads_, busy_writes_, asked_;
+
+    // What leaves a trail, and the last cycle that it tells of.
+    struct Seen {
+        Walk *walk = nullptr;
+        const History *cycles = nullptr;
+        Groups groups = 0;
+        Latest<Trail> *trail = nullptr;
+        i64 last = 0;
+    };
+    std::array<Seen, 3> seen_ = {};
+    // Words that it tells of.
+    i64 told_ = 0;
+
+    // Words since the last trail, as if they had come evenly.
+    void leave() {
+        i64 count = word_ - told_;
+        if (seen_[0].walk == nullptr || count == 0) return;
+        for (Seen &each : seen_) {
+            i64 last = each.cycles->last();
+            double period = static_cast<double>(last - each.last) / static_cast<double>(count);
+            if (each.walk != nullptr) each.trail->add({each.last + 1, last + 1, each.groups, each.walk, 1, period, told_});
+            each.last = last;
+        }
+        told_ = word_;
+    }
 
     i64 first_cycle() const { return std::min({gots_.last(), others_.last(), writes_.last() - pace_.pipe}) + 1; }
 
@@ -113,6 +157,7 @@ class WordContest final : public Contest {
             i64 further = (free - 1) * step;
             gots_.restart(a + further, step), others_.restart(b + further, step);
             begins_.restart(s + further, step), writes_.restart(w + further, step);
+            leave();
         }
         if (free < size) quiet_ = 0;
         return free < size;
@@ -163,6 +208,7 @@ class WordContest final : public Contest {
         gots_.drop(ahead);
         for (History *each : {&gots_, &others_, &begins_, &writes_}) each->shorten(pace_);
         word_ = word;
+        leave();
         return over() || quiet_ >= words::STEADY;
     }
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +18,7 @@ from compiler.planning.homes import Homes
 from compiler.planning.plan import Plan
 from compiler.planning.plan_partition import plans_of
 from compiler.xgraph.graph import XGraph
-from compiler.xgraph.ops import EltwiseKind
+from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish
 from isa.codec import Op
 from isa.config import MachineConfig
 from isa.instructions import Region
@@ -148,3 +149,23 @@ def cycles(config: MachineConfig, pending: Pending) -> int:
     values = vars(Op(pending.name, pending.values).namespace())
     (cost,) = COSTS[pending.name](config, {key: np.array([value], np.int64) for key, value in values.items()})
     return cost.groups * cost.group if isinstance(cost, WindowCost) and pending.name == "CONV" else cost.cycles
+
+
+def test_a_copy_in_its_operand_s_place_takes_no_instruction() -> None:
+    """What LOAD brings SAVE takes; where the operand is read again, MISC copies."""
+    config = BY_NAME["nano"]
+    for again in (False, True):
+        b = Builder(1)
+        x = b.input(6, 5, 9)
+        y = b.eltwise(EltwiseKind.PASS, x)
+        graph = b.graph(y, b.conv(x, 8, (1, 1))) if again else b.graph(y)
+        copy, *_ = b.ops
+        assert isinstance(copy, Eltwise)
+        ops = [replace(copy, m_a=1, c=0, shift=0, finish=Finish(copy.a_zp)), *b.ops[1:]]
+        graph = graph.with_ops(ops, graph.tensors)
+        (plan,) = (step for step in plans_of(config, graph, [ops]) if isinstance(step, Plan))
+        views = {name: home.view for name, home in storage_of(graph).items()}
+        homes = Homes({n: views[n] for n in plan.group.inputs}, {n: (views[n],) for n in plan.group.outputs})
+        names = {each.name for each in emit_plan(config, plan, homes, Parameters(config, UnpackedImage(config)))}
+        assert ("MISC" in names) is again
+        assert {"LOAD", "SAVE"} <= names

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.mutants import COLUMNS, SURVIVES, counted, kept, row_of
+from bench.mutants import COLUMNS, SURVIVES, counted, row_of
 from isa.config import preset
 from sim.mutants.equivalent import proved_equivalent
 from sim.mutants.hunt import STAGES, met
-from sim.mutants.netlist import CONTROL, TOP, Mutant, mutants_of, possible, switched
+from sim.mutants.netlist import CONTROL, TOP, Mutant, kept, mutants_of, possible, switched
 from sim.synthesis.tools import SynthesisError, find_tool
 
 LIST = (
