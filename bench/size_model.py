@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float64]
 KINDS = ("LUT", "FF", "DSP", "BRAM")
 SLIGHT = 1e-9
 """What is taken for zero."""
-_SQUARE = {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16}
+_SQUARE: dict[str, object] = {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16}
 NANO_VARIANTS: dict[str, dict[str, object]] = {
     "wide": {"ic_p": 8}, "tall": {"oc_p": 8}, "pixels": {"px_p": 2, "fm_banks": 8}, "bus": {"axi_data_bits": 128},
     "no_pool": {"build_pool": False}, "no_misc": {"build_misc": False}, "banks": {"fm_banks": 12},
