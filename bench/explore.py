@@ -1,6 +1,6 @@
-"""Which machine for the hold-out networks, on four chips: the tables of docs/results/explore.md.
+"""Which machine for the hold-out networks, on five chips: the tables of docs/results/explore.md.
 
-    python -m bench.explore [XCK26 XC7Z020 LFE5U-85F LFE5U-25F] [--networks NAME ...] [--machines N] [--prove N] [--workers N]
+    python -m bench.explore [XCK26 XCZU2EG XCZU9EG XC7Z020 LFE5U-85F] [--networks NAME ...] [--machines N] [--prove N]
 
 ``tilewright explore`` with the geometric mean and effort ``quick`` finds a front; the preset of the chip, compiled in the same
 way, is put beside it. ``--prove``: how many machines of the front run on their Verilog and are synthesised.
@@ -11,10 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import onnx
 
 from bench.command import command
 from bench.network_table import RESULTS, put_row, put_text
@@ -28,7 +25,6 @@ from tilewright.exploring.result import Exploration
 from tilewright.exploring.search import best_at
 
 PAGE = RESULTS / "explore.md"
-DEMO = Path(__file__).parents[1] / "demo" / "digits.onnx"
 COLUMNS = ("machine", "array", "finish", "bus", "clk2x", "fps", "mJ", "LUT", "DSP", "BRAM", "URAM", "beside the preset")
 
 
@@ -72,7 +68,6 @@ CASES = {
         {"ic_p": (4, 8, 12, 16), "oc_p": (4, 8, 12), "px_p": (1, 2), "finish_parts": (1, 2, 4, 8), "bank_rounds": (2, 4),
          "pool_taps": (1, 3), "axi_data_bits": (32, 64)},
     ),
-    "LFE5U-25F": Case("nano", ("digits",), 8, {"ic_p": (2, 4), "oc_p": (2, 4), "px_p": (1,), "fm_banks": (6, 8)}),
 }  # fmt: skip
 """Spaces around the arrays that the chips hold; all other fields are the preset's."""
 
@@ -80,7 +75,6 @@ CASES = {
 def found_for(chip: str, given: Any) -> tuple[Exploration, Point]:
     """The front, and the preset beside it."""
     case, every = CASES[chip], {**exports(), **networks()}
-    every["digits"] = lambda size: onnx.load(DEMO)
     chosen = [name for name in case.networks if not given.networks or name in given.networks]
     models = {name: every[name](size=case.size) for name in chosen}
 

@@ -38,12 +38,12 @@ class PortBalance(wiring.Component):
         m = Module()
         ahead = Signal(signed(self.most.bit_length() + 1))
         """Beats that port 0 owes, less those that port 1 owes."""
-        following = Signal.like(ahead)
-        taken = Mux(self.take, self.beats, 0)
-        m.d.comb += following.eq(ahead + Mux(self.port, -taken, taken) - self.come[0] + self.come[1])
-        m.d.sync += ahead.eq(following)
+        come = self.come[1] - self.come[0]
+        taken = Mux(self.port, -self.beats, self.beats) + come
+        # Whether a burst is taken is known last: it chooses between sums. Where both owe the same, bursts alternate.
+        m.d.sync += ahead.eq(Mux(self.take, ahead + taken, ahead + come))
         with m.If(~self.hold):
-            m.d.sync += self.port.eq((following > 0) | ((following == 0) & (self.port ^ self.take)))
+            m.d.sync += self.port.eq(Mux(self.take, ahead + (taken - self.port) >= 0, ahead + (come + self.port - 1) >= 0))
         return m
 
 
@@ -95,30 +95,36 @@ class PortBridge(wiring.Component):
         m.submodules.read_balance = balance = PortBalance(most, room)
         m.submodules.read_order = order = RoomFifo(width=asked.size, depth=max(2, self.config.axi_reads))
         head = data.View(asked, order.r_data)
+        beats = bus.arlen + 1
         words, free = [], []
         for number, port in enumerate(ports):
             m.submodules[f"read_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=room)
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
-            mine = Signal()
+            mine, asks = Signal(), Signal()
+            fits = Signal(init=1)
+            """The queue has room for the longest burst beside all that is owed. Whether one is asked is known last."""
             low = Signal(len(port.rdata))
             low_error = Signal()
             high = Signal(name=f"read_high{number}")
             m.d.comb += [
                 mine.eq(balance.port == number),
-                port.arvalid.eq(bus.arvalid & mine & (owed.out <= room - most) & order.w_rdy),
+                port.arvalid.eq(bus.arvalid & mine & fits & order.w_rdy),
                 port.araddr.eq(bus.araddr),
                 port.arlen.eq(Cat(1, bus.arlen)),
                 port.rready.eq(1),
-                owed.take.eq(Mux(port.arvalid & port.arready, bus.arlen + 1, 0)),
+                asks.eq(port.arvalid & port.arready),
+                owed.take.eq(Mux(asks, beats, 0)),
                 owed.give.eq(fifo.r_rdy & fifo.r_en),
                 fifo.w_en.eq(port.rvalid & high),
                 fifo.w_data.eq(Cat(low, port.rdata, low_error | port.rresp[RESP_ERROR_BIT], port.rlast)),
                 fifo.r_en.eq(bus.rready & order.r_rdy & (head.port == number)),
             ]
+            rest = owed.out - owed.give
+            m.d.sync += fits.eq(Mux(asks, rest + beats <= room - most, rest <= room - most))
             with m.If(port.rvalid):
                 m.d.sync += [low.eq(port.rdata), low_error.eq(port.rresp[RESP_ERROR_BIT]), high.eq(~high)]
             words.append(fifo)
-            free.append(port.arvalid & port.arready)
+            free.append(asks)
         taken = Signal()
         first = Mux(head.port, words[1].r_data, words[0].r_data)
         answer = data.View(word, first)
@@ -126,7 +132,7 @@ class PortBridge(wiring.Component):
             taken.eq(Cat(free).any()),
             bus.arready.eq(taken),
             balance.take.eq(taken),
-            balance.beats.eq(bus.arlen + 1),
+            balance.beats.eq(beats),
             balance.come.eq(Cat(fifo.w_en for fifo in words)),
             balance.hold.eq(bus.arvalid & ~taken),
             order.w_en.eq(taken),

@@ -10,7 +10,7 @@ from tests.tilewright.small_models import chain_model, float_model
 from tilewright.exploring.exploration import explore
 from tilewright.exploring.result import Exploration
 
-SPACE = {"ic_p": (2, 4, 8), "oc_p": (2, 4, 8), "px_p": (1, 2), "finish_parts": (1, 2)}
+SPACE = {"ic_p": (2, 4, 8), "oc_p": (2, 4), "px_p": (1, 2), "finish_parts": (1, 2), "axi_data_bits": (64, 128)}
 """With ``nano``'s other fields; not all of its combinations fit the chip."""
 
 
