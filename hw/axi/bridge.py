@@ -24,14 +24,14 @@ CONSTANT = ("size", "burst", "lock", "cache", "prot", "qos")
 class PortBalance(wiring.Component):
     """The port that owes fewer beats: ``port``, from a register, which holds while ``hold`` is high.
 
-    ``take`` gives it ``beats`` more, ``come`` has a bit for each port that brings one; ``most`` are owed by a port at most. So
-    bursts of one length alternate, and a port that writes or waits gets fewer.
+    ``take`` gives it ``more`` beats and one, ``come`` has a bit for each port that brings one; ``most`` are owed by a port at
+    most. So bursts of one length alternate, and a port that writes or waits gets fewer.
     """
 
     def __init__(self, longest: int, most: int) -> None:
         self.most = most
         super().__init__({
-            "take": In(1), "beats": In(range(longest + 1)), "come": In(PORTS), "hold": In(1), "port": Out(1),
+            "take": In(1), "more": In(range(longest)), "come": In(PORTS), "hold": In(1), "port": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -39,11 +39,14 @@ class PortBalance(wiring.Component):
         ahead = Signal(signed(self.most.bit_length() + 1))
         """Beats that port 0 owes, less those that port 1 owes."""
         come = self.come[1] - self.come[0]
-        taken = Mux(self.port, -self.beats, self.beats) + come
+        # A port's own beats are added, the other's are taken away: ``~more`` and no carry, which is ``-more - 1``.
+        own = Cat(self.more, 0)
+        taken = ahead + Mux(self.port, (~own).as_signed(), own)
         # Whether a burst is taken is known last: it chooses between sums. Where both owe the same, bursts alternate.
-        m.d.sync += ahead.eq(Mux(self.take, ahead + taken, ahead + come))
+        m.d.sync += ahead.eq(Mux(self.take, taken + (come + ~self.port), ahead + come))
+        stays, goes = ahead + (come + self.port - 1), taken + (come + ~self.port - self.port)
         with m.If(~self.hold):
-            m.d.sync += self.port.eq(Mux(self.take, ahead + (taken - self.port) >= 0, ahead + (come + self.port - 1) >= 0))
+            m.d.sync += self.port.eq(Mux(self.take, goes >= 0, stays >= 0))
         return m
 
 
@@ -95,14 +98,13 @@ class PortBridge(wiring.Component):
         m.submodules.read_balance = balance = PortBalance(most, room)
         m.submodules.read_order = order = RoomFifo(width=asked.size, depth=max(2, self.config.axi_reads))
         head = data.View(asked, order.r_data)
-        beats = bus.arlen + 1
         words, free = [], []
         for number, port in enumerate(ports):
             m.submodules[f"read_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=room)
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
             mine, asks = Signal(), Signal()
-            fits = Signal(init=1)
-            """The queue has room for the longest burst beside all that is owed. Whether one is asked is known last."""
+            fits = Signal(init=1, name=f"fits{number}")
+            """The queue has room for the longest burst beside all that is owed. What is asked and given back is known last."""
             low = Signal(len(port.rdata))
             low_error = Signal()
             high = Signal(name=f"read_high{number}")
@@ -113,14 +115,17 @@ class PortBridge(wiring.Component):
                 port.arlen.eq(Cat(1, bus.arlen)),
                 port.rready.eq(1),
                 asks.eq(port.arvalid & port.arready),
-                owed.take.eq(Mux(asks, beats, 0)),
+                owed.take.eq(Mux(asks, bus.arlen + 1, 0)),
                 owed.give.eq(fifo.r_rdy & fifo.r_en),
                 fifo.w_en.eq(port.rvalid & high),
                 fifo.w_data.eq(Cat(low, port.rdata, low_error | port.rresp[RESP_ERROR_BIT], port.rlast)),
                 fifo.r_en.eq(bus.rready & order.r_rdy & (head.port == number)),
             ]
-            rest = owed.out - owed.give
-            m.d.sync += fits.eq(Mux(asks, rest + beats <= room - most, rest <= room - most))
+            fit = [
+                Mux(owed.give, count <= room - most - own + 1, count <= room - most - own)
+                for own, count in enumerate((owed.out, owed.out + bus.arlen))
+            ]
+            m.d.sync += fits.eq(Mux(asks, fit[1], fit[0]))
             with m.If(port.rvalid):
                 m.d.sync += [low.eq(port.rdata), low_error.eq(port.rresp[RESP_ERROR_BIT]), high.eq(~high)]
             words.append(fifo)
@@ -132,7 +137,7 @@ class PortBridge(wiring.Component):
             taken.eq(Cat(free).any()),
             bus.arready.eq(taken),
             balance.take.eq(taken),
-            balance.beats.eq(beats),
+            balance.more.eq(bus.arlen),
             balance.come.eq(Cat(fifo.w_en for fifo in words)),
             balance.hold.eq(bus.arvalid & ~taken),
             order.w_en.eq(taken),

@@ -35,6 +35,7 @@ def words_have_places(checks: Checks, part: Any, inside: Inside) -> None:
         checks.if_then(~fifo.signal("r_rdy"), fifo.signal("inner_level") <= 1)
         checks.holds(2 * owed == coming + high + 2 * held)
         checks.holds(owed <= room)
+        checks.holds(inside.signal(f"fits{number}") == (owed <= room - most))
         checks.holds(port.rready)
         checks.if_then(port.rvalid & high, fifo.signal("w_rdy"))
 
@@ -73,7 +74,7 @@ PROOFS = (
         "ports-room", BRIDGE, "AR stays until READY; no port asks for more than its queue has places for, so it takes all "
         "at once", _bridge, words_have_places,
         (
-            Fault(BRIDGE, "(owed.out <= room - most)", "(owed.out <= room - most + 1)"),
+            Fault(BRIDGE, "count <= room - most - own)", "count <= room - most - own + 1)"),
             Fault(BRIDGE, "owed.give.eq(fifo.r_rdy & fifo.r_en)", "owed.give.eq(fifo.r_en)"),
         ),
     ),

@@ -182,7 +182,7 @@ def test_the_port_that_owes_less_is_asked_and_a_choice_stays_while_it_waits() ->
                 assert owed[port] <= owed[1 - port]
             take = offered > 0 and owed[port] + offered <= most and rng.random() < 0.7
             come = [int(owed[number] > 0 and rng.random() < pace) for number, pace in enumerate((0.5, 0.9))]
-            ctx.set(dut.beats, offered)
+            ctx.set(dut.more, max(offered, 1) - 1)
             ctx.set(dut.take, take)
             ctx.set(dut.come, come[0] | come[1] << 1)
             ctx.set(dut.hold, bool(offered) and not take)
