@@ -33,7 +33,7 @@ $ tilewright config show mine.toml
 tilewright: configuration file 'mine.toml': configuration field ic_p: 0 is outside 1..64; choose a value within
 $ sed -i 's/ic_p = 0/ic_p = 8/' mine.toml
 $ tilewright config show mine.toml | head -4
-# mine is probably beyond its chip LFE5U-25F: 42 DSP (within ...%) of 28, 57 BRAM (within ...%) of 56; see tilewright size
+# mine is probably beyond its chip LFE5U-25F: 41 DSP (within ...%) of 28; see tilewright size
 name = "mine"
 ic_p = 8
 oc_p = 4

@@ -47,6 +47,7 @@ def parts(config: MachineConfig) -> dict[str, float]:
         "products": _products(config),
         "multipliers": _multipliers(config),
         "sums": 0 if config.dsp_adders else config.oc_p * config.px_p,
+        "sums in blocks": config.oc_p * config.px_p if config.acc_ram == "block" else 0,
         "finishing lanes": finish,
         "pool": config.build_pool,
         "pool lanes": pool_lanes * config.px_p,

@@ -47,7 +47,7 @@ def _fits(size: Estimate, chip: Chip, spare: float) -> bool:
 
 
 def _candidates(chip: Chip) -> Iterator[MachineConfig]:
-    """Presets, and each preset with other arrays: lanes that finish results grow with the array."""
+    """Presets as they are, and each preset with other arrays: lanes that finish results grow with the array."""
     text = chip.name if chip.name in CHIPS else described({"name": chip.name, "family": chip.family, **chip.capacity})
     for preset in PRESETS.values():
         own = chip_of(preset.chip)
@@ -55,6 +55,7 @@ def _candidates(chip: Chip) -> Iterator[MachineConfig]:
             continue
         if "ultra" in (preset.weight_ram, preset.fm_ram) and "URAM" not in chip.capacity:
             continue
+        yield dataclasses.replace(preset, chip=text, chip_cores=1)
         for ic_p, oc_p, px_p in ARRAYS:
             lanes = oc_p * px_p
             finish = max(1, lanes // 2) if lanes >= preset.oc_p else preset.conv_finish

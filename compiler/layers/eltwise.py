@@ -55,7 +55,7 @@ class EltwiseLayer(MiscLayer):
         """Words of a pixel that become one."""
         self.last_lanes = sources[0].channels - (self.over - 1) * config.ic_p if self.over else 0
         cycles = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
-        self.beats = 0 if op.copies else cycles
+        self.beats = 1 if op.copies else cycles
         pixel = (1, 1)
         self.broadcast = tuple((s.height, s.width) == pixel != (target.height, target.width) for s in sources)
 

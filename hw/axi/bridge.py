@@ -102,7 +102,7 @@ class PortBridge(wiring.Component):
         for number, port in enumerate(ports):
             m.submodules[f"read_words{number}"] = fifo = RamFifo(self.config, width=word.size, depth=room)
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
-            mine, asks = Signal(), Signal()
+            mine, asks = (Signal(name=f"{name}{number}") for name in ("mine", "asks"))
             fits = Signal(init=1, name=f"fits{number}")
             """The queue has room for the longest burst beside all that is owed. What is asked and given back is known last."""
             low = Signal(len(port.rdata))

@@ -54,7 +54,7 @@ def test_no_machine_is_like_a_preset_that_the_formula_has_not_seen() -> None:
 
 
 def test_a_chip_that_is_too_small_is_told_the_smallest_machine() -> None:
-    with pytest.raises(ConfigError, match=r"leaves 50% of its 24,288 LUT free, the smallest \(nano_4x4x1\) takes"):
+    with pytest.raises(ConfigError, match=r"leaves 50% of its 24,288 LUT free, the smallest \(nano\) takes"):
         suggestions(CHIPS["LFE5U-25F"], 0.5)
 
 

@@ -75,7 +75,8 @@ def machine_numbers(config: MachineConfig) -> list[int]:
         "words_per_burst": control.words_per_burst(config), "beat_words": beat // 4,
         "burst_beats": config.burst_beats, "queue_words": config.queue_words, "shares_finish": config.shares_finish,
         "serial_reads": config.ways.serial_reads, "misc_parts": pace.parts, "misc_pipe": pace.pipe, "misc_room": pace.room,
-        "misc_latency": misc_latency(config), "row_parts": config.row_parts, "row_room": row_room(config),
+        "misc_latency": misc_latency(config), "row_parts": config.row_parts,
+        "row_room": row_room(config) if config.build_rows else 0,
     }  # fmt: skip
     conv = _window_numbers(config, drain_of(config), latencies.conv_done, latencies.conv_stored)
     return [*_in_order(MACHINE, own), *conv, *_window_numbers(config, pool_drain_of(config), latencies.pool_done, 0)]
