@@ -4,7 +4,7 @@
 
 Random groups of one to five operations are compiled, fused as one group where that fits on chip, and run on both; then
 small networks, layer by layer and fused by blocks. Every run must agree in DRAM beats; cycles are compared.
-``--config FILE --programs COUNT``: random programs on that machine in their place.
+With ``--config FILE --programs COUNT`` random programs on that machine take their place.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What onnxruntime's optimiser of transformers makes of several nodes, spelt out again: what the machine computes is those.
+"""Nodes that onnxruntime's optimiser of transformers makes of several ones, spelt out again: the machine computes the parts.
 
-A softmax over another dimension than the last one becomes one over the last one, between two transposes.
+A softmax over any other dimension goes over the last one, between two transposes.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from compiler.frontend.model import Array, Model, Node
 from compiler.frontend.types import with_types
@@ -63,13 +64,14 @@ Spell = Callable[[Spelling], bool]
 
 
 def with_spelt(model: Model, spells: Mapping[tuple[str, str], Spell]) -> Model:
-    """``spells``: by domain and operator. The model itself, if it has none of them."""
+    """``spells``: by domain and operator. The model itself, if it has none of them on float32 of known sizes."""
     nodes: list[Node] = []
     constants = dict(model.constants)
     found = False
     for node in model.nodes:
         spell, spelling = spells.get((node.domain, node.op_type)), Spelling(model, node)
-        known = all(model.shape(name) is not None for name in node.inputs if name)
+        read = [name for name in node.inputs if name]
+        known = all(model.shape(name) is not None for name in read) and model.elem(node.input(0)) == TensorProto.FLOAT
         if spell is None or not known or not spell(spelling):
             nodes.append(node)
             continue

@@ -83,7 +83,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """How ROW takes words: ``parts`` slices of each, ``words`` of a row, ``room`` between the first slice and the write."""
+    """How ROW takes words: a row has ``words``, a word ``parts`` slices. ``room`` words are between first slice and write."""
 
     words: int
     parts: int

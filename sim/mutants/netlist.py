@@ -107,7 +107,7 @@ def mutants_of(script: str, verilog: str) -> list[Mutant]:
 
 
 def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
-    """Those of modules whose names begin so, as mutants of a unit of that name; all of them without any."""
+    """Mutants of modules whose names begin with one of ``modules``, which becomes their unit. Without ``modules`` all stay."""
     return [
         replace(mutant, unit=name) if name else mutant
         for mutant in mutants

@@ -132,6 +132,18 @@ LEFT = {
 }  # fmt: skip
 
 
+def test_numbers_of_two_bytes_stay() -> None:
+    """The nodes in its place have constants of four bytes."""
+    model = onnx.ModelProto()
+    model.CopyFrom(CASES["Gelu"])
+    for value in model.graph.input:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    for value in model.graph.output:
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    before = read(model)
+    assert with_fused_nodes_spelt_out(before, BOTH_OPTIONS) is before
+
+
 @pytest.mark.parametrize("case", LEFT)
 def test_what_has_no_such_nodes_stays(case: str) -> None:
     model = read(LEFT[case])
