@@ -125,6 +125,16 @@ def test_words_beyond_a_buffer_are_not_written(values: dict[str, int]) -> None:
     assert all(word < config.param_depth for _, word in bench.entries)
 
 
+@pytest.mark.parametrize("bit", range(9, 16))
+def test_no_bit_of_a_step_is_lost(bit: int) -> None:
+    """The second chunk of a pixel lies 2^bit words on, beyond the 512 of the buffer."""
+    config = machine(8, 4, 64)
+    op = Op("LOADW", {"pixels": 4, "step": 8, "run": 8, "valid": 32, "w_step": 1 << bit})
+    bench = MoveBench(config, Unit.LOAD, AxiMemory(config, noise(), latency=4)).run([op])
+    assert (bench.fault, bench.done) == ((Fault.BUFFER_ADDRESS, 0), [])
+    assert set(bench.weights) <= {0}
+
+
 @pytest.mark.parametrize(("turned", "run", "most"), [(1, 8, 64), (1, 4, 64), (0, 4, 32)])
 def test_a_vector_in_each_cycle(turned: int, run: int, most: int) -> None:
     """32 pixels; turned with one vector each they wait for their records."""
