@@ -49,7 +49,6 @@ FIELDS: dict[str, dict[str, Any]] = {
         "ic_p": 32, "oc_p": 16, "px_p": 4, "conv_finish": 32, "pool_finish": 16, "pool_taps": 2, "misc_lanes": 8,
         "fm_banks": 24, "fm_depth": 1024, "weight_depth": 1024, "param_depth": 128, "taps_depth": 512, "pool_param_depth": 64,
         "acc_depth": 32, "tables": 2, "window_bytes": 64, "axi_data_bits": 128, "axi_addr_bits": 40, "queue_words": 64,
-        "clock_mhz": 330, "array_clock": 2, "dsp_adders": True, "pool_param_ram": "distributed", "chip": "XCZU9EG",
-        "chip_cores": 2,
+        "clock_mhz": 330, "array_clock": 2, "dsp_adders": True, "chip": "XCZU9EG", "chip_cores": 2,
     },
 }  # fmt: skip

@@ -7,6 +7,7 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data
 from amaranth.lib.wiring import In
 
+from hw.copies import Spread
 from hw.window.queue import Queue
 from isa.config import MachineConfig
 
@@ -24,10 +25,8 @@ class Answers(Queue):
         self.lanes = lanes
         super().__init__(answer_layout(config, lanes, tag), depth, {"came": In(lanes)})
 
-    def _store(self, m: Module, push: Value) -> tuple[Signal, Signal]:
+    def _store(self, m: Module, push: Value, last: Signal, first: Spread) -> None:
         i, o = self.i.payload, self.o.payload
-        last, first = self._memory(m, "storage", push, Cat(i.read, i.tag), Cat(o.read, o.tag))
+        self._memory(m, "storage", push, last, first, Cat(i.read, i.tag), Cat(o.read, o.tag))
         for lane in range(self.lanes):
-            place, taken = self._memory(m, f"words{lane}", self.came[lane], i.words[lane], o.words[lane])
-            m.d.comb += [place.eq(last), taken.eq(first)]
-        return last, first
+            self._memory(m, f"words{lane}", self.came[lane], last, first, i.words[lane], o.words[lane])

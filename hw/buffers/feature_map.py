@@ -173,8 +173,8 @@ class FeatureMap(wiring.Component):
         found = []
         for phase, request in enumerate(requests):
             mask = Signal(len(masks[0]), name=f"{name}_word_mask{phase}")
-            m.d.comb += mask.eq(pick(masks, request.slot))
-            found.append((self._word(m, pick(words, request.slot), f"{name}_word{phase}"), mask))
+            m.d.comb += mask.eq(_selected(masks, request.slot))
+            found.append((self._word(m, _selected(words, request.slot), f"{name}_word{phase}"), mask))
         return found
 
     def _store(
@@ -200,11 +200,12 @@ def _selects(m: Module, number: Value, cycles: int, name: str) -> Spread:
     return Spread(m, select, before, "sync")
 
 
-def _selected(words: Sequence[Value], select: Spread) -> Value:
-    """The word of that number. Each copy of the number selects a part of it; four words to a LUT are chosen from."""
-    if len(words) == 1:
+def _selected(words: Sequence[Value], select: Spread | None) -> Value:
+    """The word of that number. Each copy of the number selects a part of it. What chose the words before is chosen here once
+    more by some tools, so that each of them takes a LUT."""
+    if select is None or len(words) == 1:
         return words[0]
-    luts = -(-len(words) // 4)
+    luts = len(words)
     bits = max(1, PINS // luts)
     firsts = range(0, len(words[0]), bits)
     parts = ([word[first : first + bits] for word in words] for first in firsts)

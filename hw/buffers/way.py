@@ -13,6 +13,7 @@ from typing import Any
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 
 from hw.buffers.bank import Place, split_address
+from hw.copies import Spread
 from isa.config import MachineConfig
 
 
@@ -49,8 +50,8 @@ class PhaseRequest:
     valid: Value
     group: Value
     row: Value
-    slot: Value
-    """That of the lane that was granted it."""
+    slot: Spread | None = None
+    """That of the lane that was granted it, on a parallel way."""
 
 
 class Way:
@@ -94,18 +95,19 @@ class Way:
         if not self.serial:
             return [self._phase_request(phase) for phase in phases]
         group, row = (self.first_asking([getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
-        only = self._registered(group, "group"), self._registered(row, "row"), Const(0)
+        only = self._registered(group, "group"), self._registered(row, "row")
         return [PhaseRequest(self._granted(phase), *only) for phase in phases]
 
     def _phase_request(self, phase: int) -> PhaseRequest:
         asking = [lane.asks_for(phase) for lane in self.lanes]
         slots = [lane.slot for lane in self.lanes]
         number = Signal(range(max(slots) + 1), name=f"{self._name}_first{phase}")
+        slot = Signal.like(number, name=f"{self._name}_lane{phase}", reset_less=True)
         self._m.d.comb += number.eq(first_of(asking, slots))
         group, row = (first_of(asking, [getattr(lane.place, part) for lane in self.lanes]) for part in ("group", "row"))
         return PhaseRequest(
             self._granted(phase), self._registered(group, f"group{phase}"), self._registered(row, f"row{phase}"),
-            self._registered(number, f"lane{phase}"),
+            Spread(self._m, slot, number, "sync"),
         )  # fmt: skip
 
     def first_asking(self, options: Sequence[Value]) -> Value:

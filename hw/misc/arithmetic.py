@@ -21,6 +21,8 @@ from isa.latency import MISC_ROUNDING, misc_factors, product_latency
 
 TOTAL_BITS = 45
 """Of the sum of both products."""
+SHIFT_PINS = 60
+"""Pins of ``Round`` that each bit of the shift drives."""
 ROUND_PINS = 80
 """Pins of a stage of ``Round`` that are told when it goes: its registers, and logic before them."""
 
@@ -70,15 +72,17 @@ class Arithmetic(wiring.Component):
         lanes = [_Lane(m, lane, goes) for lane in range(self.config.misc_lanes)]
         factors = [self._factor(m, lane, reduced) for lane in lanes]
         products = self._multiplied(m, platform, factors, goes)
-        compares = Signal()
+        compares = Signal(reset_less=True)
+        shift = Signal.like(self.settings.shift, reset_less=True)
         # No slice is on its way when the settings change: a copy may be a cycle late.
         told = Spread(m, compares, self.settings.compares, "sync")
+        shifts = Spread(m, shift, self.settings.shift, "sync")
         for lane, product in zip(lanes, products, strict=True):
             m.submodules[f"round{lane.number}"] = round_ = Round()
             m.d.comb += [
                 round_.total.eq(self._total(m, lane, product, told.of(2 * TOTAL_BITS))),
                 round_.goes.eq(Cat(goes(self._products + 2 + stage, ROUND_PINS) for stage in range(MISC_ROUNDING))),
-                round_.shift.eq(self.settings.shift),
+                round_.shift.eq(shifts.of(SHIFT_PINS)),
                 self.r[lane.number].eq(round_.r),
             ]
         return m
@@ -114,7 +118,7 @@ class Arithmetic(wiring.Component):
         at = self._products
         since = at - self._factors
         product_b = lane.second(since + 1)
-        adds = lane.without_y(since + 3) | settings.uses_y
+        adds = registered(m, lane.without_y(since + 2) | settings.uses_y, f"adds_{lane.number}")
         operand = (extended(product_b, TOTAL_BITS) & adds.replicate(TOTAL_BITS)) ^ compares.replicate(TOTAL_BITS)
         total = Signal(signed(TOTAL_BITS), name=f"total_{lane.number}")
         m.d.comb += total.eq(chosen_sum(extended(product_a.as_signed(), TOTAL_BITS), operand, compares))

@@ -60,7 +60,7 @@ class Packer(wiring.Component):
         m.d.comb += [
             segments.next_more.eq(self.next_more),
             segments.advance.eq(rotator.advance),
-            ring.advance.eq(rotator.advance),
+            ring.advance.eq(rotator.advance_bytes),
             ring.drop.eq(segments.drop),
             ring.start.eq(segments.start),
             rotator.cut.eq(segments.cut),

@@ -133,6 +133,7 @@ class ParameterWriter(wiring.Component):
         with m.If(int4):
             m.d.comb += [single.eq(of_weights <= 2), before_final.eq(column + 2 == (of_weights - 1) // 2 * 2)]
         new = self.fill.payload.fill
+        narrow = Spread(m, int4, Mux(occupied, int4, new.int4), "sync")
         outside = self.fill.payload.outside
         new_single = Signal()
         choose(m, self.config, new.buffer, new_single, lambda kind: columns(self.config, kind) == 1)
@@ -166,7 +167,6 @@ class ParameterWriter(wiring.Component):
                 ready.eq(self.fill.valid & ~outside & (new.buffer != Buffer.TABLE)),
                 in_table.eq(new.buffer == Buffer.TABLE),
                 buffer.eq(new.buffer),
-                int4.eq(new.int4),
                 word.eq(new.dst),
                 words_left.eq(new.count),
                 column.eq(0),
@@ -195,7 +195,8 @@ class ParameterWriter(wiring.Component):
         data = self.beats.payload.data
         m.d.sync += [
             addr.eq(word), both.eq(int4),
-            even.eq(Mux(int4, widened(data, 0), data)), odd.eq(Mux(int4, widened(data, 4), data)),
+            even.eq(Mux(narrow.of(len(data)), widened(data, 0), data)),
+            odd.eq(Mux(narrow.of(len(data)), widened(data, 4), data)),
         ]  # fmt: skip
         for kind, name in memories(self.config).items():
             port = getattr(self, name)

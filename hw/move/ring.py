@@ -42,7 +42,8 @@ class ChunkRing(wiring.Component):
 
     Every byte of a chunk has a memory of its own. Columns before the column of ``start`` are read one chunk further on, so
     that a chunk's width of neighbouring bytes comes in one cycle, rotated by ``start``. A word wider than a chunk takes several
-    such reads. ``bytes`` are registers, which take what is read when ``advance`` is high: one cycle of latency.
+    such reads. ``bytes`` are registers, which take what is read when ``advance`` is high, a bit of it for each
+    of these reads: one cycle of latency.
     """
 
     def __init__(self, config: MachineConfig, position: int) -> None:
@@ -55,7 +56,7 @@ class ChunkRing(wiring.Component):
             "chunks": In(stream.Signature(chunk_layout(config))),
             "drop": In(1),
             "start": In(position),
-            "advance": In(1),
+            "advance": In(reads_of(config)),
             "present": Out(self.depth),
             "arrived": Out(1),
             "head": Out(flags),
@@ -138,5 +139,5 @@ class ChunkRing(wiring.Component):
                 ]
                 addresses.d.comb += look.addr.eq(Mux(before, row[read + 1], row[read]))
                 real = look.data[8] & Mux(before, mine[read + 1], mine[read])
-                with m.If(self.advance):
+                with m.If(self.advance[read]):
                     m.d.sync += self.bytes[read].word_select(column, COLUMN_BITS).eq(Cat(look.data[:8], real))

@@ -41,7 +41,8 @@ def cut_layout(config: MachineConfig) -> data.StructLayout:
 class Rotator(wiring.Component):
     """One word per cycle, latency two cycles from ``cut``; ``bytes`` come a cycle after ``cut``, as registers of the ring.
 
-    ``advance``: both registers move; it is high unless ``o`` stalls.
+    ``advance``: both registers move; it is high unless ``o`` stalls. ``advance_bytes``: the same for those who show ``bytes``,
+    a bit for each read.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -50,6 +51,7 @@ class Rotator(wiring.Component):
             "cut": In(cut_layout(config)),
             "bytes": In(data.ArrayLayout(COLUMN_BITS * config.axi_bytes, reads_of(config))),
             "advance": Out(1),
+            "advance_bytes": Out(reads_of(config)),
             "o": Out(stream.Signature(packed_layout(config))),
         })
 
@@ -60,6 +62,7 @@ class Rotator(wiring.Component):
         out = self.o.payload
         advances = Spread(m, self.advance, ~self.o.valid | self.o.ready, elsewhere=PINS)
         advances.enable(cut, self.cut)
+        m.d.comb += self.advance_bytes.eq(Cat(advances.of(len(part)) for part in self.bytes))
         shift = Signal(cut.shift.shape())
         shifts = Spread(m, shift, Mux(self.advance, self.cut.shift, shift), "sync")
         rotated = [

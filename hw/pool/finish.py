@@ -77,27 +77,33 @@ class PixelFinish(wiring.Component):
         pixel = self.i.p
         settings = self.settings.p
         room = Signal(range(depth(c) + 1), init=depth(c))
+        some = Signal(init=1)
+        """``room`` is not 0."""
+        begins = Signal()
         leave = Signal()
         asks = Signal()
         m.d.comb += [
-            self.i.ready.eq(self.settings.valid & free & ((room != 0) | (pixel.part != 0))),
+            self.i.ready.eq(self.settings.valid & free & (some | (pixel.part != 0))),
             take.eq(self.i.valid & self.i.ready),
+            begins.eq(take & (pixel.part == 0)),
             self.settings.ready.eq(take & pixel.last & (pixel.part == c.pool_parts - 1)),
             asks.eq(take & ~settings.bypass),
             self.params.en.eq(asks),
             self.params.addr.eq(Cat(pixel.part, pixel.param)),
             self.param_outside.eq(asks & (pixel.param >= c.pool_param_depth)),
         ]
-        m.d.sync += room.eq(stepped(room, leave, take & (pixel.part == 0), depth(c)))
+        m.d.sync += [
+            room.eq(stepped(room, leave, begins, depth(c))),
+            some.eq(Mux(begins, leave | (room != 1), leave | some)),
+        ]
 
         bypass = Signal()
-        bypasses = Spread(m, bypass, Mux(take, settings.bypass, bypass), "sync")
+        bypasses = Spread(m, bypass, settings.bypass, "sync")
         looked_up = Signal()
+        """What the next three registers hold was taken in the cycle before."""
         sums = Signal.like(pixel.sums)
         ending = Signal.like(settings)
-        m.d.sync += looked_up.eq(take)
-        with m.If(take):
-            m.d.sync += [sums.eq(pixel.sums), ending.eq(settings)]
+        m.d.sync += [looked_up.eq(take), sums.eq(pixel.sums), ending.eq(settings)]
         m.d.comb += [
             vector.valid.eq(looked_up),
             *(acc.eq(total) for acc, total in zip(vector.p.acc, sums, strict=True)),

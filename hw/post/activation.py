@@ -65,8 +65,9 @@ class Activate(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         valid, advance = (Signal(ACTIVATE, name=name) for name in ("valid", "advance"))
-        m.d.comb += [advance.eq(Cat(self.i.valid, valid[:-1])), self.o.valid.eq(valid[-1])]
-        m.d.sync += valid.eq(advance)
+        # The first stage takes whatever is there, so that VALID drives no enables.
+        m.d.comb += [advance.eq(Cat(1, valid[:-1])), self.o.valid.eq(valid[-1])]
+        m.d.sync += valid.eq(Cat(self.i.valid, valid[:-1]))
 
         finish = self.i.p
         # If lo > hi, hi is what comes out.

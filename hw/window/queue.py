@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amaranth import Module, Shape, Signal, Value
+from amaranth import Module, Mux, Shape, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Member, Out
@@ -12,6 +12,7 @@ from amaranth.utils import ceil_log2
 
 from hw.arithmetic.small import stepped
 from hw.buffers.fifo import RamFifo, following_entry
+from hw.copies import Spread
 from isa.config import MachineConfig
 
 MANY = 16
@@ -44,20 +45,16 @@ class Queue(wiring.Component):
         push = Signal()
         pop = Signal()
         m.d.comb += [push.eq(self.i.valid & self.i.ready), pop.eq(self.o.valid & self.o.ready)]
-        last, first = self._store(m, push)
         if self.depth >= MANY:
             written, taken = (Signal(range(2 * self.depth), name=name) for name in ("written", "taken"))
             with m.If(push):
                 m.d.sync += written.eq(written + 1)
-            with m.If(pop):
-                m.d.sync += taken.eq(taken + 1)
+            self._store(m, push, written, Spread(m, taken, Mux(pop, taken + 1, taken), "sync"))
             room = Signal(init=1)
             nearly = Signal()
             """One more, and it is full."""
             m.d.comb += [
                 nearly.eq((written + 1)[: len(written)] ^ taken == self.depth),
-                last.eq(written),
-                first.eq(taken),
                 self.i.ready.eq(room),
                 self.o.valid.eq(written != taken),
             ]
@@ -77,22 +74,21 @@ class Queue(wiring.Component):
         with late.Elif(goes & ~comes):
             late.d.sync += [room.eq(1), some.eq(level != 1)]
         late.d.sync += level.eq(stepped(level, comes, goes, self.depth))
+        last, first = (Signal(range(self.depth), name=name) for name in ("last_entry", "first_entry"))
         with m.If(push):
             m.d.sync += last.eq(following_entry(last, self.depth))
-        with m.If(pop):
-            m.d.sync += first.eq(following_entry(first, self.depth))
+        self._store(m, push, last, Spread(m, first, Mux(pop, following_entry(first, self.depth), first), "sync"))
         return m
 
-    def _store(self, m: Module, push: Value) -> tuple[Signal, Signal]:
-        """The storage; returns the places of the next entry to come and of the first."""
-        return self._memory(m, "storage", push, Value.cast(self.i.payload), Value.cast(self.o.payload))
+    def _store(self, m: Module, push: Value, last: Signal, first: Spread) -> None:
+        """The storage. An entry comes to the place ``last``, and that of ``first`` is shown."""
+        self._memory(m, "storage", push, last, first, Value.cast(self.i.payload), Value.cast(self.o.payload))
 
-    def _memory(self, m: Module, name: str, en: Value, i: Value, o: Value) -> tuple[Signal, Signal]:
+    def _memory(self, m: Module, name: str, en: Value, last: Signal, first: Spread, i: Value, o: Value) -> None:
         m.submodules[name] = storage = memory.Memory(shape=len(i), depth=self.depth, init=[])
         write = storage.write_port()
         read = storage.read_port(domain="comb")
-        m.d.comb += [write.en.eq(en), write.data.eq(i), o.eq(read.data)]
-        return write.addr, read.addr
+        m.d.comb += [write.en.eq(en), write.addr.eq(last), write.data.eq(i), read.addr.eq(first.of(len(i))), o.eq(read.data)]
 
 
 class RamQueue(wiring.Component):

@@ -53,19 +53,25 @@ class RasterWalk(wiring.Component):
         m = Module()
         release, accept, move, leads = (Signal(name=name) for name in ("release", "accept", "move", "leads"))
         """The first group of a walk is counted; the next one is; what is counted is chosen from; a first group is chosen."""
-        gone = leads & (~self.o.valid | self.o.ready)
-        """It is put out."""
-        walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, release, gone)
+        free = Signal()
+        walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, release, leads & free)
         place, placed = counted(m, walk, self.lanes, self.advances, armed, release, accept)
-        chosen = self._choose(m, walk, steps, release, place, placed, accept, move)
-        self._add(m, walk, place, chosen, move)
+        chosen = self._choose(m, walk, steps, release, place, placed, move)
+        self._add(m, walk, place, chosen, move, free)
+        # In a module of its own: ``o.ready`` comes late, and synthesis would make a chain of these three.
+        m.submodules.late = late = Module()
+        late.d.comb += [
+            free.eq(~self.o.valid | self.o.ready),
+            move.eq(~chosen.valid | ~self.o.valid | self.o.ready),
+            accept.eq(~placed | ~chosen.valid | ~self.o.valid | self.o.ready),
+        ]
         with m.If(move):
             m.d.sync += leads.eq(placed & place.first)
         return m
 
     def _choose(
         self, m: Module, walk: data.View, multiples: data.View, release: Signal, place: data.View, placed: Signal,
-        accept: Signal, move: Signal,
+        move: Signal,
     ) -> _Chosen:  # fmt: skip
         """Take of each lane the multiples that its place asks for; ``move``: the next stage takes them."""
         n = self.lanes
@@ -81,7 +87,6 @@ class RasterWalk(wiring.Component):
             **{name: place.shape()[name].shape for name in ("valid", "phase", "first", "last_of_repeat", "last")},
         }))
         valid = Signal()
-        m.d.comb += accept.eq(~placed | move)
         with m.If(move):
             m.d.sync += valid.eq(placed)
             m.d.sync += [chosen[name].eq(place[name]) for name in ("valid", "phase", "first", "last_of_repeat", "last")]
@@ -101,7 +106,9 @@ class RasterWalk(wiring.Component):
                     m.d.sync += rise.row_less.eq(row - ring)
         return _Chosen(chosen, valid, start)
 
-    def _add(self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal) -> None:
+    def _add(
+        self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal, free: Signal
+    ) -> None:  # fmt: skip
         """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
         n = self.lanes
         group = chosen.group
@@ -122,8 +129,6 @@ class RasterWalk(wiring.Component):
             ]
             lanes.append(lane)
         following = pick([lanes[a].as_value() for a in self.advances], group.phase)
-        free = ~self.o.valid | self.o.ready
-        m.d.comb += move.eq(~chosen.valid | free)
         out = self.o.p
         with m.If(free):
             for p in range(n):

@@ -9,6 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.small import at_most
+from hw.copies import PINS, Spread
 from hw.window.layouts import TapSignature, taps_layout
 from hw.window.pixels import Widths, group_layout, ring_add
 from isa.config import MachineConfig
@@ -82,12 +83,14 @@ class TapLoop(wiring.Component):
         few_columns, period_over = (Signal(name=name) for name in ("few_columns", "period_over"))
         """A step takes a whole kernel row; ``period`` is at 1."""
         columns_over, taps_over = (Signal(name=name) for name in ("columns_over", "taps_over"))
+        last_taps = Signal()
+        """``last_columns`` and ``last_row``."""
         marks = steps.marks(columns, last_columns)
         if self.config.act16:
             m.d.comb += o.low.eq(t.x16 & ~vectors[0])
         m.d.comb += [
             columns_over.eq(vectors_over & last_columns),
-            taps_over.eq(columns_over & last_row),
+            taps_over.eq(vectors_over & last_taps),
             outer_next.eq(Mux(period_over, outer_base + t.outer_step, outer_base)),
             o.settings.eq(t),
             o.last.eq(taps_over),
@@ -108,6 +111,7 @@ class TapLoop(wiring.Component):
                     vectors_over.eq(t.inner == 1),
                     columns.eq(columns - steps.taken),
                     last_columns.eq(steps.suffice(columns, 2)),
+                    last_taps.eq(steps.suffice(columns, 2) & last_row),
                     o.x.eq(o.x + steps.stride),
                     column_base.eq(column_base + steps.stride),
                     o.offset.eq(column_base + steps.stride),
@@ -118,20 +122,24 @@ class TapLoop(wiring.Component):
                     last_columns.eq(few_columns),
                     rows.eq(rows - 1),
                     last_row.eq(rows == 2),
+                    last_taps.eq(few_columns & (rows == 2)),
                     o.x.eq(0),
                     o.y.eq(o.y + t.d_y),
                     o.row.eq(ring_add(o.row, t.t_ys, t.i_ring)),
                     column_base.eq(outer_base),
                     o.offset.eq(outer_base),
                 ]
-        with m.If(self.move & (taps_over | ~o.valid)):
-            m.d.comb += self.i.ready.eq(1)
+        m.d.comb += self.i.ready.eq(self.move & (taps_over | ~o.valid))
+        opens = Signal()
+        take = Signal()
+        Spread(m, opens, self.i.ready & self.i.valid & new.first).enable(t, fresh)
+        Spread(m, take, self.i.ready & self.i.valid, elsewhere=PINS).enable(o.pixels, new.pixels)
+        with m.If(self.i.ready):
             m.d.sync += o.valid.eq(self.i.valid)
-            with m.If(self.i.valid):
+            with m.If(take):
                 m.d.sync += [
                     *steps.begin(new),
                     *(to.eq(steps.fits(new)) for to in (few_columns, last_columns)),
-                    o.pixels.eq(new.pixels),
                     last_of_repeat.eq(new.last_of_repeat),
                     last_of_walk.eq(new.last),
                     o.first.eq(1),
@@ -140,13 +148,14 @@ class TapLoop(wiring.Component):
                     columns.eq(fresh.k_w),
                     rows.eq(fresh.k_h),
                     last_row.eq(fresh.k_h == 1),
+                    last_taps.eq(steps.fits(new) & (fresh.k_h == 1)),
                     o.row.eq(0),
                     o.y.eq(0),
                     o.x.eq(0),
                 ]
                 starts = outer_base, column_base, o.offset
                 with m.If(new.first):
-                    m.d.sync += [t.eq(fresh), period.eq(fresh.outer_period), period_over.eq(fresh.outer_period == 1)]
+                    m.d.sync += [period.eq(fresh.outer_period), period_over.eq(fresh.outer_period == 1)]
                     m.d.sync += [start.eq(fresh.i_addr) for start in starts]
                 with m.Elif(last_of_repeat):
                     m.d.sync += [start.eq(outer_next) for start in starts]
