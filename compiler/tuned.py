@@ -64,7 +64,7 @@ CIRCLE_WAYS = 400
 
 # Groups that several cores share (compiler/planning/shards.py).
 
-PHASE_CYCLES = 500
+PHASE_CYCLES = 1000
 """Between the end of a program on all cores and the start of the next: an interrupt, and a few registers of each core. A group
 for which that is longer than what it saves runs on one core."""
 

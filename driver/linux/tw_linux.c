@@ -14,21 +14,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REGISTER_BYTES = 4096, PATH_BYTES = 256, NUMBER_BYTES = 32 };
+enum { PAGE_BYTES = 4096, PATH_BYTES = 256, NUMBER_BYTES = 32 };
 
 static uint32_t read_register(void *context, uint32_t offset)
 {
-    const tw_linux *board = context;
-    const uint32_t value = board->registers[offset / 4u];
+    const tw_linux_machine *machine = context;
+    const uint32_t value = machine->registers[offset / 4u];
     __sync_synchronize();
     return value;
 }
 
 static void write_register(void *context, uint32_t offset, uint32_t value)
 {
-    const tw_linux *board = context;
+    const tw_linux_machine *machine = context;
     __sync_synchronize();
-    board->registers[offset / 4u] = value;
+    machine->registers[offset / 4u] = value;
 }
 
 static uint32_t now(void *context)
@@ -42,15 +42,15 @@ static uint32_t now(void *context)
 /* A write to a UIO device lets the next interrupt through, a read takes it. */
 static void wait_for_interrupt(void *context, uint32_t ticks)
 {
-    const tw_linux *board = context;
+    const tw_linux_machine *machine = context;
     struct pollfd wanted;
     uint32_t number = 1u;
-    wanted.fd = board->device;
+    wanted.fd = machine->device;
     wanted.events = POLLIN;
     wanted.revents = 0;
-    if (write(board->device, &number, sizeof number) != (ssize_t)sizeof number)
+    if (write(machine->device, &number, sizeof number) != (ssize_t)sizeof number)
         return;
-    if (poll(&wanted, 1, (int)(ticks / 1000u + 1u)) > 0 && read(board->device, &number, sizeof number) < 0)
+    if (poll(&wanted, 1, (int)(ticks / 1000u + 1u)) > 0 && read(machine->device, &number, sizeof number) < 0)
         return;
 }
 
@@ -93,17 +93,40 @@ static tw_result number_in(const char *sysfs, const char *buffer, const char *na
     return end == text ? TW_ADDRESS : TW_OK;
 }
 
-tw_result tw_linux_open_uio(tw_linux *board, const char *device, const char *buffer, const char *sysfs)
+static void forget(tw_linux *board)
+{
+    uint32_t n;
+    memset(board, 0, sizeof *board);
+    for (n = 0u; n < TW_MACHINES; n++)
+        board->machine[n].device = -1;
+}
+
+/* The registers of so many machines, in a file from `offset` on, which stays open. */
+static tw_result map_machines(tw_linux *board, const char *path, uint64_t offset, uint32_t machines, int *file)
+{
+    volatile uint32_t *registers = map_path(path, machines * TW_MACHINE_BYTES, offset, file);
+    uint32_t n;
+    if (registers == NULL)
+        return TW_NO_MACHINE;
+    for (n = 0u; n < machines; n++)
+        board->machine[n].registers = registers + n * (TW_MACHINE_BYTES / 4u);
+    return TW_OK;
+}
+
+tw_result tw_linux_open_uio(tw_linux *board, const char *device, const char *buffer, const char *sysfs,
+                            uint32_t machines)
 {
     const char *name;
     uint64_t address = 0u, size = 0u;
     struct stat about;
     tw_result result;
-    int file = -1;
+    uint32_t n;
+    int file = -1, interrupts = -1;
     if (board == NULL || device == NULL || buffer == NULL)
         return TW_NULL_POINTER;
-    memset(board, 0, sizeof *board);
-    board->device = -1;
+    forget(board);
+    if (machines == 0u || machines > TW_MACHINES)
+        return TW_CORES;
     name = strrchr(buffer, '/') != NULL ? strrchr(buffer, '/') + 1 : buffer;
     if (sysfs == NULL)
         sysfs = "/sys/class/u-dma-buf";
@@ -114,9 +137,11 @@ tw_result tw_linux_open_uio(tw_linux *board, const char *device, const char *buf
         return result;
     if (size == 0u || size > 0xffffffffu)
         return TW_ADDRESS;
-    board->registers = map_path(device, REGISTER_BYTES, 0u, &board->device);
-    if (board->registers == NULL)
-        return TW_NO_MACHINE;
+    result = map_machines(board, device, 0u, machines, &interrupts);
+    if (result != TW_OK)
+        return result;
+    for (n = 0u; n < machines; n++)
+        board->machine[n].device = interrupts;
     board->memory.cpu = map_path(buffer, (uint32_t)size, 0u, &file);
     board->memory.bus = address;
     board->memory.bytes = (uint32_t)size;
@@ -125,27 +150,31 @@ tw_result tw_linux_open_uio(tw_linux *board, const char *device, const char *buf
         return TW_ADDRESS;
     }
     (void)close(file);
-    if (fstat(board->device, &about) != 0 || !S_ISCHR(about.st_mode)) {
-        (void)close(board->device); /* a file in the place of the device: it tells no interrupts */
-        board->device = -1;
+    if (fstat(interrupts, &about) != 0 || !S_ISCHR(about.st_mode)) {
+        (void)close(interrupts); /* a file in the place of the device: it tells no interrupts */
+        for (n = 0u; n < machines; n++)
+            board->machine[n].device = -1;
     }
     return TW_OK;
 }
 
-tw_result tw_linux_open_mem(tw_linux *board, const char *path, uint64_t registers, uint64_t memory, uint32_t bytes)
+tw_result tw_linux_open_mem(tw_linux *board, const char *path, uint64_t registers, uint64_t memory, uint32_t bytes,
+                            uint32_t machines)
 {
+    tw_result result;
     int file = -1;
     if (board == NULL || path == NULL)
         return TW_NULL_POINTER;
-    memset(board, 0, sizeof *board);
-    board->device = -1;
+    forget(board);
+    if (machines == 0u || machines > TW_MACHINES)
+        return TW_CORES;
     if (bytes == 0u)
         return TW_TOO_SMALL;
-    if (registers % REGISTER_BYTES != 0u || memory % REGISTER_BYTES != 0u)
+    if (registers % PAGE_BYTES != 0u || memory % PAGE_BYTES != 0u)
         return TW_MISALIGNED;
-    board->registers = map_path(path, REGISTER_BYTES, registers, &file);
-    if (board->registers == NULL)
-        return TW_NO_MACHINE;
+    result = map_machines(board, path, registers, machines, &file);
+    if (result != TW_OK)
+        return result;
     board->memory.cpu = map(file, bytes, memory);
     board->memory.bus = memory;
     board->memory.bytes = bytes;
@@ -157,27 +186,29 @@ tw_result tw_linux_open_mem(tw_linux *board, const char *path, uint64_t register
     return TW_OK;
 }
 
-tw_port tw_linux_port(tw_linux *board)
+tw_port tw_linux_port(tw_linux *board, uint32_t machine)
 {
     const tw_port none = {NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     tw_port port = {NULL, read_register, write_register, now, NULL, NULL, NULL};
-    if (board == NULL || board->registers == NULL)
+    if (board == NULL || machine >= TW_MACHINES || board->machine[machine].registers == NULL)
         return none;
-    port.context = board;
-    port.wait = board->device >= 0 ? wait_for_interrupt : NULL;
+    port.context = &board->machine[machine];
+    port.wait = board->machine[machine].device >= 0 ? wait_for_interrupt : NULL;
     return port;
 }
 
 void tw_linux_close(tw_linux *board)
 {
+    uint32_t machines = 0u;
     if (board == NULL)
         return;
-    if (board->registers != NULL)
-        (void)munmap((void *)(uintptr_t)board->registers, REGISTER_BYTES);
+    while (machines < TW_MACHINES && board->machine[machines].registers != NULL)
+        machines++;
+    if (machines != 0u)
+        (void)munmap((void *)(uintptr_t)board->machine[0].registers, machines * TW_MACHINE_BYTES);
     if (board->memory.cpu != NULL)
         (void)munmap(board->memory.cpu, board->memory.bytes);
-    if (board->device >= 0)
-        (void)close(board->device);
-    memset(board, 0, sizeof *board);
-    board->device = -1;
+    if (machines != 0u && board->machine[0].device >= 0)
+        (void)close(board->machine[0].device);
+    forget(board);
 }

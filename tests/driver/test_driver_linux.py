@@ -41,7 +41,7 @@ def write_linux(folder: Path, *names: str) -> list[Path]:
 
 
 def fake_machine(folder: Path) -> list[Path]:
-    """Files in the place of a UIO device and of a buffer: a machine that has always just finished."""
+    """Files in the place of a UIO device and of a buffer: two machines that have always just finished."""
     values = {
         Register.ID: ID_VALUE, Register.VERSION: HARDWARE_VERSION | ISA_VERSION << 16, Register.CONFIG: NANO.hash,
         Register.STATUS: Status.IDLE | Status.DONE, **capability_words(NANO),
@@ -50,7 +50,7 @@ def fake_machine(folder: Path) -> list[Path]:
     for offset, value in values.items():
         words[offset // 4] = value
     files = [folder / "uio0", folder / "udmabuf0"]
-    files[0].write_bytes(words.tobytes())
+    files[0].write_bytes(2 * words.tobytes())
     files[1].write_bytes(bytes(1 << 16))
     about = folder / "sysfs" / "udmabuf0"
     about.mkdir(parents=True)
