@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Mux, Signal
+from amaranth import Const, Mux, Signal
 from amaranth.lib import data
 
 from hw.axi.arbiter import ReadArbiter, tagged
@@ -111,7 +111,9 @@ def lite_answers(checks: Checks, part: Any, inside: Inside) -> None:
     checks.if_then(checks.past(part.read), bus.rdata == checks.past(part.read_data))
     waiting = bus.awvalid & bus.wvalid & ~bus.bvalid
     checks.if_then(checks.past(waiting & ~bus.awready), bus.awready)
-    checks.if_then(bus.arvalid & ~bus.rvalid & ~asked & ~part.look & ~looked & ~part.read, bus.arready)
+    awake = inside.signal("awake")
+    checks.if_then(checks.past(Const(1, 1)), awake)
+    checks.if_then(awake & bus.arvalid & ~bus.rvalid & ~asked & ~part.look & ~looked & ~part.read, bus.arready)
 
 
 ARBITER, PORT, LITE, SLICE = "hw.axi.arbiter", "hw.axi.port", "hw.control.lite", "hw.axi.slice"
@@ -143,7 +145,7 @@ PROOFS = (
         lambda _: LiteEndpoint(), lite_answers,
         (
             Fault(LITE, "bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid", "bus.awvalid & ~self.write & ~bus.bvalid"),
-            Fault(LITE, "bus.arready.eq(~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read)", "bus.arready.eq(1)"),
+            Fault(LITE, "bus.arready.eq(awake & ~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read)", "bus.arready.eq(1)"),
             Fault(LITE, "with m.Elif(bus.bready):", "with m.Elif(bus.bready | self.read):"),
         ),
     ),

@@ -11,6 +11,7 @@ from hw.control.dispatch import Dispatch
 from hw.control.legality import rules_hold, values_legal
 from hw.control.receiver import Receiver
 from hw.control.units import HEADER_LAYOUT
+from isa.capabilities import built_units
 from isa.config import MachineConfig
 from isa.depths import IN_FLIGHT
 from isa.instructions import BY_NAME, Unit
@@ -86,7 +87,8 @@ def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None
     state, giver = inside.signal("fsm_state"), inside.part("giver")
     offered, taken = state >= WAIT, state == OFFER
     header = inside.part("collector").view("header")
-    wait, signal = header.wait, header.signal
+    built = sum(1 << unit for unit in built_units(part.config))
+    wait, signal = header.wait & built, header.signal & built
     legal = inside.part("offer").signal("legal")
     unpaid, flight = giver.signal("unpaid"), giver.part("in_flight")
     accepted = part.instruction.valid & part.instruction.ready

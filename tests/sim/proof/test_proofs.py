@@ -31,6 +31,14 @@ def test_the_property_is_proved_and_every_fault_noticed(name: str) -> None:
     assert prove(PROOFS[name], NANO).failure is None
 
 
+def test_every_fault_has_its_place() -> None:
+    """What the slow test above does at length."""
+    for proof in PROOFS.values():
+        for fault in proof.faults:
+            with broken(fault):
+                pass
+
+
 def test_what_does_not_hold_is_named_with_its_line_and_its_waveform(tmp_path: Path) -> None:
     def wrong(checks: Checks, part: Any, inside: Inside) -> None:
         checks.holds(part.out < 2)
