@@ -81,8 +81,17 @@ def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
             body = [memory[at + n] for n in range(row.length)]
             fields = {p.field.name: _field(body[p.word], p.lsb, p.field.bits, p.field.signed) for p in row.placed}
             for index, cost in zip(indices, COSTS[row.name](config, fields), strict=True):
+                if not 0 <= cost.cycles <= MOST_CYCLES:
+                    raise CycleError(
+                        f"instruction word {pcs[index]}: {row.name} asks for more than {MOST_CYCLES} cycles, the most of an "
+                        f"instruction here; the program is damaged"
+                    )
                 costs[index] = cost
     return _program(rows, pcs, waits, signals, costs, len(flat))
+
+
+MOST_CYCLES = 1 << 40
+"""An hour at 300 MHz: sums over a program stay within 64 bits."""
 
 
 Costs = dict[tuple[str | int, ...], Cost]

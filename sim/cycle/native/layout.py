@@ -24,6 +24,8 @@ WALKS = 3
 """Of an instruction at most: both operands of MISC and its output."""
 MOST_GROUPS = 64
 """Bank groups in a mask of 64 bits."""
+GROUPS = (1 << (MOST_GROUPS - 1)) - 1
+"""Those that a machine may have. Of a damaged program addresses that no buffer has lie in others."""
 WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "stored")
 """Of CONV or POOL."""
 MACHINE = (
@@ -97,7 +99,7 @@ def cost_numbers(cost: Cost | None) -> list[int]:
         return [0] * len(COST)
     use = cost.use
     own: dict[str, int] = dict.fromkeys(COST, 0)
-    own |= {"reads": use.reads, "writes": use.writes, "reads_b": use.reads_b, "cycles": cost.cycles}
+    own |= {"reads": use.reads & GROUPS, "writes": use.writes & GROUPS, "reads_b": use.reads_b & GROUPS, "cycles": cost.cycles}
     if isinstance(cost, WindowCost):
         drain = cost.drain
         own |= {"groups": cost.groups, "group": cost.group, "wait_end": cost.wait_end, "stores": cost.stores}

@@ -113,6 +113,16 @@ def test_a_program_without_end_is_an_error() -> None:
         MODEL.run(whole([conv()])[:-1])
 
 
+def test_addresses_beyond_the_buffer_take_no_longer() -> None:
+    assert MODEL.run(whole([load(d_addr=65535)])).cycles == MODEL.run(whole([load()])).cycles
+
+
+def test_an_instruction_that_nobody_waits_for_is_an_error() -> None:
+    endless = misc()
+    with pytest.raises(CycleError, match="MISC asks for more than 1099511627776 cycles"):
+        MODEL.run(whole([Op("MISC", {**endless.values, **{f"n{loop}": 4095 for loop in range(5)}})]))
+
+
 @pytest.fixture(scope="module")
 def rtl() -> RtlMachine:
     return RtlMachine(NANO)
