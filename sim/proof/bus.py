@@ -145,7 +145,7 @@ PROOFS = (
         lambda _: LiteEndpoint(), lite_answers,
         (
             Fault(LITE, "bus.awvalid & bus.wvalid & ~self.write & ~bus.bvalid", "bus.awvalid & ~self.write & ~bus.bvalid"),
-            Fault(LITE, "bus.arready.eq(awake & ~bus.rvalid & ~asked & ~self.look & ~looked & ~self.read)", "bus.arready.eq(1)"),
+            Fault(LITE, "bus.arready.eq(awake & ~bus.rvalid & ~asked & ~self.look &", "bus.arready.eq(awake &"),
             Fault(LITE, "with m.Elif(bus.bready):", "with m.Elif(bus.bready | self.read):"),
         ),
     ),
