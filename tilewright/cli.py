@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from isa.errors import TilewrightError, printable
+from isa.files import WriteError
 from tilewright.exits import Exit
 from tilewright.interrupts import catch_interrupts, leave, was_interrupted
 from tilewright.names import SuggestingGroup
@@ -120,6 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except MemoryError as error:
         return _complain(f"not enough memory: {error or 'none is left'}; smaller shapes or batches need less")
+    except WriteError as error:
+        return _complain(f"{error.path} cannot be written: {error.strerror}")
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except ModuleNotFoundError as error:

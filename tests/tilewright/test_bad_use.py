@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import shutil
 import sys
@@ -214,6 +215,16 @@ def small_files(limit: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def test_a_cache_that_has_no_room(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    with small_files(16):
+        said = complaint(USES["explore"].words, capsys)
+    assert re.fullmatch(r"tilewright: /.*/cache\d+/.*\.pickle cannot be written: File too large\n", said)
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_disk_that_fills_up(
     name: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -223,7 +234,11 @@ def test_a_disk_that_fills_up(
     Python itself would leave the first bytes of what it compiles.
     """
     use = USES[name]
-    if not use.folder:
+    if use.folder:
+        main(use.words)  # so that what it keeps in the cache is there
+        shutil.rmtree(use.writes)
+        capsys.readouterr()
+    else:
         Path(use.writes).write_text("old")
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     with small_files(16):
