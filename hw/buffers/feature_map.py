@@ -201,8 +201,8 @@ def _selects(m: Module, number: Value, cycles: int, name: str) -> Spread:
 
 
 def _selected(words: Sequence[Value], select: Spread | None) -> Value:
-    """The word of that number. Each copy of the number selects a part of it. What chose the words before is chosen here once
-    more by some tools, so that each of them takes a LUT."""
+    """The word of that number. Each copy of the number selects a part of it. Synthesis may merge this choice with the one
+    that made the words: then each word takes a LUT."""
     if select is None or len(words) == 1:
         return words[0]
     luts = len(words)

@@ -41,8 +41,8 @@ def cut_layout(config: MachineConfig) -> data.StructLayout:
 class Rotator(wiring.Component):
     """One word per cycle, latency two cycles from ``cut``; ``bytes`` come a cycle after ``cut``, as registers of the ring.
 
-    ``advance``: both registers move; it is high unless ``o`` stalls. ``advance_bytes``: the same for those who show ``bytes``,
-    a bit for each read.
+    ``advance``: both registers move; it is high unless ``o`` stalls. ``advance_bytes`` is the same signal for
+    the registers of ``bytes``, one bit for each read of the ring.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -25,7 +25,7 @@ WALKS = 3
 MOST_GROUPS = 64
 """Bank groups in a mask of 64 bits."""
 GROUPS = (1 << (MOST_GROUPS - 1)) - 1
-"""Those that a machine may have. Of a damaged program addresses that no buffer has lie in others."""
+"""All that a machine may have. A damaged program may name others, which no buffer has."""
 WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "stored")
 """Of CONV or POOL."""
 MACHINE = (
