@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isa.program import Program
+from sim.synthesis.global_lines import use_global_lines
 from sim.synthesis.tools import find_tool
 from soc.build import TOP
 from soc.firmware import build_firmware, system_header
 
 ARCHITECTURES = {"LFE5U-25F": "--25k", "LFE5U-85F": "--85k"}
 NEXTPNR_PACKAGE, SPEED = "CABGA381", "6"
+PLACER = "static"
+"""The one of nextpnr's that makes shorter wires on a crowded chip."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,12 @@ def make_bitstream(folder: Path, device: str, mhz: float, report: Callable[[str]
     yosys, nextpnr, ecppack = (find_tool(name) for name in ("yosys", "nextpnr-ecp5", "ecppack"))
     report(f"{yosys.version}: synthesis")
     yosys.run(["-q", f"{TOP}.ys"], folder)
+    use_global_lines(folder / f"{TOP}.json")
     report(f"{nextpnr.version}: place and route")
     nextpnr.run([
         "--quiet", ARCHITECTURES[device], "--package", NEXTPNR_PACKAGE, "--speed", SPEED, "--json", f"{TOP}.json", "--lpf",
         f"{TOP}.lpf", "--textcfg", f"{TOP}.config", "--report", "report.json", "--freq", f"{mhz:g}", "--seed", str(seed),
-        "--timing-allow-fail", "--log", "nextpnr.log",
+        "--placer", PLACER, "--timing-allow-fail", "--log", "nextpnr.log",
     ], folder)  # fmt: skip
     report("ecppack")
     ecppack.run(["--compress", f"{TOP}.config", "--bit", f"{TOP}.bit"], folder)

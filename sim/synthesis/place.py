@@ -13,6 +13,7 @@ from isa.doing import Pace
 from sim.rtl.interrupts import temporary_folder
 from sim.synthesis.design import Design, DesignModule, split_design
 from sim.synthesis.ecp5 import script
+from sim.synthesis.global_lines import use_global_lines
 from sim.synthesis.timing import Point
 from sim.synthesis.tools import FIRST_RUN, LOG, SynthesisError, Tool, find_tool
 
@@ -78,6 +79,7 @@ def place(
         (place_in / "placed.v").write_text(f"{verilog}\n{wrapper(design.modules[design.top])}")
         commands = f"read_verilog placed.v; {script(WRAPPER)}; write_json placed.json"
         _run(yosys, ["-q", "-p", commands], place_in, report, LOG, r"Executing (.*)\.$", YOSYS_SECONDS * work_of)
+        use_global_lines(place_in / "placed.json")
         arguments = [
             f"--{device}", "--package", PACKAGE, "--json", "placed.json", "--report", "report.json", "--freq", f"{mhz:g}",
             "--seed", str(seed), "--placer", placer, "--timing-allow-fail", "--lpf-allow-unconstrained", "--log", "nextpnr.log",
