@@ -13,11 +13,10 @@ FIELDS: dict[str, dict[str, Any]] = {
         "chip": "LFE5U-25F",
     },
     "ulx3s": {
-        "ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 4, "pool_finish": 4, "pool_taps": 1, "misc_lanes": 2, "fm_banks": 16,
-        "fm_depth": 1024, "weight_depth": 1024, "param_depth": 64, "taps_depth": 256, "pool_param_depth": 64, "acc_depth": 64,
-        "tables": 2, "window_bytes": 32, "axi_data_bits": 64, "axi_addr_bits": 32, "queue_words": 64, "clock_mhz": 40,
-        "dsp_packing": False, "shared_finish": True, "narrow_pairs": 2, "acc_ram": "block", "queue_ram": "block",
-        "chip": "LFE5U-85F",
+        "ic_p": 8, "oc_p": 8, "px_p": 1, "conv_finish": 4, "pool_finish": 4, "pool_taps": 1, "misc_lanes": 2, "fm_banks": 8,
+        "fm_depth": 2048, "weight_depth": 1024, "param_depth": 64, "taps_depth": 256, "pool_param_depth": 64, "acc_depth": 64,
+        "tables": 2, "window_bytes": 32, "axi_data_bits": 64, "axi_addr_bits": 32, "queue_words": 64, "clock_mhz": 60,
+        "dsp_packing": False, "acc_ram": "block", "queue_ram": "block", "chip": "LFE5U-85F",
     },
     "pynq": {
         "ic_p": 16, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "pool_taps": 1, "misc_lanes": 4, "fm_banks": 16,

@@ -35,7 +35,7 @@ def main() -> int:
     simulated.add_argument("--memory", choices=("bench", "sdram"), default="bench", help="see soc/simulation.py")
     board = commands.add_parser("ulx3s", help="make a bitstream for the ULX3S")
     board.add_argument("--device", choices=("LFE5U-85F", "LFE5U-25F"), default="LFE5U-85F")
-    board.add_argument("--mhz", type=float, default=40, help="clock of processor, machine and SDRAM")
+    board.add_argument("--mhz", type=float, default=60, help="clock of processor, machine and SDRAM")
     board.add_argument("--seed", type=int, default=1, help="another one, another placement")
     for command in (simulated, board):
         command.add_argument("--config", choices=PRESETS, help=f"the machine; default: {SMALL}, on an LFE5U-85F {LARGE}")
