@@ -25,9 +25,9 @@ class ProductSums(wiring.Component):
 
     ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a
     tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
-    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which ``clear`` sets
-    to 0 a cycle later. ``shift``, a bit for each lane, gives the next lane's sum a cycle later, from lane 0 on: not before ``tree_stages(ic_p) + 1`` cycles after
-    the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
+    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which is 0 a cycle
+    after ``clear``. ``shift``, a bit for each lane, gives the next lane's sum a cycle later, from lane 0 on: not before
+    ``tree_stages(ic_p) + 1`` cycles after the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
     """
 
     def __init__(self, config: MachineConfig) -> None:
