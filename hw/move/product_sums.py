@@ -67,7 +67,8 @@ class ProductSums(wiring.Component):
             ]
 
         sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}", reset_less=True) for lane in range(lanes)]
-        clear, moves = Signal(), Signal()
+        clear = Signal()
+        moves = Signal()
         clears = Spread(m, clear, self.clear, "sync")
         all_move = Spread(m, moves, self.shift[0] | (self.counted & ~self.turned))
         followers = [*sums[1:], Const(0, signed(LANE_SUM_BITS))]
