@@ -64,16 +64,17 @@ class Accumulate(wiring.Component):
 
         totals: list[Value] = []
         beat = self.beat.beat
-        told = Signal(2)
-        tells = Spread(m, told, Cat(self.next.valid, self.next.beat.first), "sync")
+        tells_of = [self.next.valid, self.next.beat.first, *([self.next.beat.high] if c.act16 else [])]
+        told = Signal(len(tells_of))
+        tells = Spread(m, told, Cat(tells_of), "sync")
         adders = adders_of(platform, c)
         for n in range(count):
             pixel, lane = divmod(n, c.oc_p)
             one_more = is_one_less(c, pixel, lane)
             shown = self.sums[pixel][lane]
-            if c.act16:
-                shown = _worth(shown, beat.high, one_more)
-            valid, first = tells.of(c.sum_bits)
+            valid, first, *high = tells.of(c.sum_bits)
+            if high:
+                shown = _worth(shown, high[0], one_more)
             totals.append(adders.running(m, shown, entry[n], first, one_more, valid, f"total_{n}"))
 
         done = Signal()

@@ -16,6 +16,7 @@ from hw.axi.read_engine import ReadEngine
 from hw.axi.signature import AxiRead
 from hw.axi.slice import RegisterSlice
 from hw.buffers.fifo import RamFifo
+from hw.copies import Spread
 from hw.fault_latch import latch_fault
 from hw.interfaces import TICKET_BITS, FeatureMapWrite, TableWrite, UnitSignature, unit_layout
 from hw.move.chunks import LOAD_TAG, ChunkFeeder, beat_tag, led
@@ -222,8 +223,11 @@ class LoadUnit(wiring.Component):
         back_due = Signal()
         silent = Signal()
         m.d.comb += self.instruction.ready.eq(~runs_due & ~back_due & ~stop)
-        with m.If(self.instruction.valid & self.instruction.ready):
-            m.d.sync += [taken.eq(self.instruction.payload), runs_due.eq(1), back_due.eq(1)]
+        takes = Signal()
+        takers = Spread(m, takes, self.instruction.valid & self.instruction.ready)
+        takers.enable(taken, self.instruction.payload)
+        with m.If(takes):
+            m.d.sync += [runs_due.eq(1), back_due.eq(1)]
             load = self._as_load(m, taken)
         with m.Else():
             with m.If(silent | runs.i.ready):

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.arithmetic.sums import chosen_sum, extended
 from hw.conv.tree import add_tree
+from hw.copies import Spread
 from hw.misc.delay import Delay
 from hw.move.product_records import SUM_BITS
 from isa.config import MachineConfig
@@ -24,9 +25,9 @@ class ProductSums(wiring.Component):
 
     ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a
     tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
-    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which ``clear`` sets
-    to 0. ``shift`` gives the next lane's sum a cycle later, from lane 0 on: not before ``tree_stages(ic_p) + 1`` cycles after
-    the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
+    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which is 0 a cycle
+    after ``clear``. ``shift``, a bit for each lane, gives the next lane's sum a cycle later, from lane 0 on: not before
+    ``tree_stages(ic_p) + 1`` cycles after the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -39,7 +40,7 @@ class ProductSums(wiring.Component):
             "counted": In(1),
             "first": In(1),
             "last": In(1),
-            "shift": In(1),
+            "shift": In(config.ic_p),
             "valid": Out(1),
             "value": Out(signed(SUM_BITS)),
         })
@@ -66,14 +67,19 @@ class ProductSums(wiring.Component):
             ]
 
         sums = [Signal(signed(LANE_SUM_BITS), name=f"lane_{lane}", reset_less=True) for lane in range(lanes)]
-        for lane_sum, weight, following in zip(sums, weights, [*sums[1:], Const(0, signed(LANE_SUM_BITS))], strict=True):
-            with m.If(self.clear):
+        clear = Signal()
+        moves = Signal()
+        clears = Spread(m, clear, self.clear, "sync")
+        all_move = Spread(m, moves, self.shift[0] | (self.counted & ~self.turned))
+        followers = [*sums[1:], Const(0, signed(LANE_SUM_BITS))]
+        for lane_sum, weight, following, shift in zip(sums, weights, followers, self.shift, strict=True):
+            with m.If(clears.of(LANE_SUM_BITS)):
                 m.d.sync += lane_sum.eq(0)
-            with m.Elif(self.shift | (self.counted & ~self.turned)):
+            with m.Elif(all_move.of(LANE_SUM_BITS)):
                 # One LUT for each bit: with ``shift`` there is no weight to add.
-                m.d.sync += lane_sum.eq(chosen_sum(extended(weight, LANE_SUM_BITS), Mux(self.shift, following, lane_sum)))
+                m.d.sync += lane_sum.eq(chosen_sum(extended(weight, LANE_SUM_BITS), Mux(shift, following, lane_sum)))
         m.d.sync += [
-            self.valid.eq(complete | self.shift),
+            self.valid.eq(complete | self.shift[0]),
             self.value.eq(Mux(self.turned, total, sums[0]) - zero_points),
         ]
         return m

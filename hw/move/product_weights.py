@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal, Value, signed, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from hw.arithmetic.choice import pick
+from hw.copies import Spread
 from hw.interfaces import TICKET_BITS, LaneWrite
 from hw.misc.delay import Delay
 from hw.move.parameters import write_port
 from hw.move.product_records import RecordWriter
-from hw.move.product_sums import ProductSums
+from hw.move.product_sums import LANE_SUM_BITS, ProductSums
 from hw.move.rotator import packed_layout
 from isa.config import MachineConfig
 from isa.instructions import Buffer
@@ -110,6 +111,11 @@ class ProductWriter(wiring.Component):
         """All sums have become records, or will do so in SETTLE."""
         second = Signal()
         """The cycle before gave a sum."""
+        sums_due = Signal()
+        shift = Signal()
+        """A sum is given."""
+        shifts = Spread(m, shift, sums_due & ~second)
+        m.d.comb += sums.shift.eq(Cat(shifts.of(LANE_SUM_BITS) for _ in range(config.ic_p)))
         end_chunk = Signal()
         """``lane`` is the last one of a chunk."""
         m.d.comb += end_chunk.eq(lane[config.oc_p - 1])
@@ -139,14 +145,14 @@ class ProductWriter(wiring.Component):
                     with m.If(summed):
                         m.next = "IDLE"
             with m.State("RECORDS"):
-                m.d.comb += sums.shift.eq(~second)
+                m.d.comb += sums_due.eq(1)
                 m.d.sync += [second.eq(~second), settle.eq(settle_cycles)]
-                with m.If(sums.shift & end_chunk & end_pixel):
+                with m.If(shift & end_chunk & end_pixel):
                     m.d.sync += summed.eq(1)
                     m.next = "SETTLE"
         moves = Signal()
         """A step of a pixel, or of the records of its lanes, ends."""
-        m.d.comb += moves.eq(step | (sums.shift & end_chunk))
+        m.d.comb += moves.eq(step | (shift & end_chunk))
         width = Mux(now.turned, config.ic_p, config.oc_p)
         with m.If(self.start):
             new = self.settings
@@ -164,7 +170,7 @@ class ProductWriter(wiring.Component):
                     left.eq(Mux(end_pixel, now.run, left - width)),
                     end_pixel.eq(Mux(end_pixel, short, left <= 2 * width)),
                 ]
-            with m.If((step & end_pixel) | sums.shift):
+            with m.If((step & end_pixel) | shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
         vector = Signal(8 * config.ic_p, reset_less=True)
         """Of the step before; 0 if there was none."""

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.arithmetic.cascade import cascades_of
 from hw.arithmetic.choice import pick
 from hw.arithmetic.sums import chosen_sum
+from hw.copies import PINS, Spread
 from hw.misc.delay import Delay
 from hw.rows.layouts import PREPARED, TOTAL_BITS
 from hw.rows.quotient import DIVIDES, POINT, held_of
@@ -70,7 +71,10 @@ class Results(wiring.Component):
         divides = Delay(m, self.row.offset[: DIVIDES.size], "divides")
         in_window, in_product = (data.View(DIVIDES, divides(cycles)) for cycles in (T_AT, T_AT + 1))
         cascades = cascades_of(platform)
+        mode = Signal(name="mode")
+        modes = Spread(m, mode, self.softmax, "sync")
         for lane in range(self.lanes):
+            softmax = modes.of(PINS)
             t = Delay(m, self.t[lane], f"t{lane}")
             held, great = held_of(t(0), in_window.window)
             held = _register(m, held, f"held{lane}")
@@ -78,22 +82,22 @@ class Results(wiring.Component):
             difference = Signal(signed(DIFFERENCE_BITS), name=f"difference{lane}", reset_less=True)
             record = self.record[lane]
             # The product of softmax's estimate and of the channel's factor.
-            u = Mux(self.softmax, held, difference[U_SHIFT:TOTAL_BITS].as_signed())
-            g = Mux(self.softmax, in_product.reciprocal, record.g)
+            u = Mux(softmax, held, difference[U_SHIFT:TOTAL_BITS].as_signed())
+            g = Mux(softmax, in_product.reciprocal, record.g)
             scaled = cascades.wide_product(m, g, u, f"scaled{lane}")
             much = scaled[POINT + 8 :].any() | Delay(m, great, f"great{lane}")(PRODUCT)
             # The product with the row's slope: of an element, or of the estimate and a half.
             n = Cat(scaled[POINT:][:8], much)
             element = Delay(m, self.x[lane], f"x{lane}")(ESTIMATED) - self.zp
-            factor = Mux(self.softmax, Cat(Const(1, 1), n[:8]), element)
+            factor = Mux(softmax, Cat(Const(1, 1), n[:8]), element)
             n = Delay(m, n, f"n{lane}")
             moved = cascades.wide_product(m, factor, Cat(slope, Const(0, 1)).as_signed(), f"moved{lane}")
-            less = Mux(self.softmax, t(DIFFERENT - 1 - T_AT) << T_SHIFT + 1, offset)
+            less = Mux(softmax, t(DIFFERENT - 1 - T_AT) << T_SHIFT + 1, offset)
             m.d.sync += difference.eq(chosen_sum(moved[:DIFFERENCE_BITS], ~_wide(less, DIFFERENCE_BITS), 1))
-            self._finish(m, lane, difference, scaled, record.b, n)
+            self._finish(m, lane, softmax, difference, scaled, record.b, n)
         return m
 
-    def _finish(self, m: Module, lane: int, difference: Signal, scaled: Value, b: Value, n: Delay) -> None:
+    def _finish(self, m: Module, lane: int, softmax: Signal, difference: Signal, scaled: Value, b: Value, n: Delay) -> None:
         own = Delay(m, b, f"own{lane}")(PRODUCT)
         exact = _register(m, (scaled + (own.as_signed() << B_SHIFT))[:EXACT_BITS].as_signed(), f"exact{lane}")
         whole, up = self._rounded(m, lane, exact)
@@ -104,8 +108,8 @@ class Results(wiring.Component):
         quotient = n(last - ESTIMATED)
         quotient_up = Delay(m, raises, f"raises{lane}")(last - DIFFERENT - 1)
         m.d.sync += [
-            self.whole[lane].eq(Mux(self.softmax, quotient[:8] | quotient[8].replicate(8), whole)),
-            self.up[lane].eq(Mux(self.softmax, quotient_up, up)),
+            self.whole[lane].eq(Mux(softmax, quotient[:8] | quotient[8].replicate(8), whole)),
+            self.up[lane].eq(Mux(softmax, quotient_up, up)),
         ]
 
     def _rounded(self, m: Module, lane: int, exact: Value) -> tuple[Value, Value]:

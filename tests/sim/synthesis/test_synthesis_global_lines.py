@@ -69,7 +69,6 @@ def test_nextpnr_routes_the_line_as_a_global(tmp_path: Path) -> None:
     )
     find_tool("yosys").run(["-q", "-p", f"read_verilog wide.v; {script('wide')}; write_json wide.json"], tmp_path)
     assert use_global_lines(tmp_path / "wide.json") == [width]
-    find_tool("nextpnr-ecp5").run(
-        ["--quiet", "--25k", "--package", "CABGA381", "--json", "wide.json", "--lpf-allow-unconstrained", "--log", "log"], tmp_path
-    )
+    chip = ["--25k", "--package", "CABGA381", "--lpf-allow-unconstrained"]
+    find_tool("nextpnr-ecp5").run(["--quiet", *chip, "--json", "wide.json", "--log", "log"], tmp_path)
     assert "promoting clock net reset_line_" in (tmp_path / "log").read_text()
