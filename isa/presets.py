@@ -15,7 +15,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "ulx3s": {
         "ic_p": 8, "oc_p": 8, "px_p": 1, "conv_finish": 4, "pool_finish": 4, "pool_taps": 1, "misc_lanes": 2, "fm_banks": 8,
         "fm_depth": 2048, "weight_depth": 1024, "param_depth": 64, "taps_depth": 256, "pool_param_depth": 64, "acc_depth": 64,
-        "tables": 2, "window_bytes": 32, "axi_data_bits": 64, "axi_addr_bits": 32, "queue_words": 64, "clock_mhz": 60,
+        "tables": 2, "window_bytes": 32, "axi_data_bits": 64, "axi_addr_bits": 32, "queue_words": 64, "clock_mhz": 45,
         "dsp_packing": False, "acc_ram": "block", "queue_ram": "block", "chip": "LFE5U-85F",
     },
     "pynq": {

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 from hw.delivery.package import package
-from isa.config import PRESETS, MachineConfig, preset
+from isa.config import MachineConfig, load_config
 from isa.errors import TilewrightError
 from sim.rtl.build import core_verilog
+from soc.bitstream import BOARD_MHZ, make_bitstream, write_sources
 from soc.digits import Answer, answers, digits_images, digits_program
 from soc.firmware import missing
 from tilewright.exits import Exit
@@ -26,6 +27,7 @@ SMALL, LARGE = "nano", "ulx3s"
 CYCLES = 100_000_000
 """What a simulation may take."""
 _LINE = re.compile(r"image (\d+): class (\d+), outputs (\w{8}), (\d+) cycles")
+_ALL = re.compile(r"(\d+) images, \d+ interrupts, (\d+) cycles of the processor")
 
 
 def main() -> int:
@@ -35,10 +37,10 @@ def main() -> int:
     simulated.add_argument("--memory", choices=("bench", "sdram"), default="bench", help="see soc/simulation.py")
     board = commands.add_parser("ulx3s", help="make a bitstream for the ULX3S")
     board.add_argument("--device", choices=("LFE5U-85F", "LFE5U-25F"), default="LFE5U-85F")
-    board.add_argument("--mhz", type=float, default=60, help="clock of processor, machine and SDRAM")
+    board.add_argument("--mhz", type=float, default=BOARD_MHZ, help="clock of processor, machine and SDRAM")
     board.add_argument("--seed", type=int, default=1, help="another one, another placement")
     for command in (simulated, board):
-        command.add_argument("--config", choices=PRESETS, help=f"the machine; default: {SMALL}, on an LFE5U-85F {LARGE}")
+        command.add_argument("--config", help=f"preset or TOML file; default: {SMALL}, on an LFE5U-85F {LARGE}")
         command.add_argument("--images", type=int, default=10, help="held-out images in the ROM")
         command.add_argument("--out", type=Path, default=Path("build/soc"), help="folder for what is made")
     chosen = parser.parse_args()
@@ -48,7 +50,7 @@ def main() -> int:
         return Exit.BAD_INPUT
     logging.disable(logging.INFO)
     on_large = chosen.command == "ulx3s" and chosen.device == "LFE5U-85F"
-    config = preset(chosen.config or (LARGE if on_large else SMALL))
+    config = load_config(chosen.config or (LARGE if on_large else SMALL))
     write_package(config, chosen.out / "package")
     if chosen.command == "simulate":
         return simulate(config, chosen.out, chosen.memory, chosen.images)
@@ -84,6 +86,9 @@ def simulate(config: MachineConfig, out: Path, memory: str, count: int) -> int:
     done = subprocess.run([str(run), str(CYCLES)], cwd=folder, capture_output=True, text=True, check=False)
     print(done.stdout, end="")
     print(f"  {done.stderr.strip()}, {time.perf_counter() - since:.1f} s")
+    for read, taken in _ALL.findall(done.stdout):
+        rate = int(read) * BOARD_MHZ * 1e6 / int(taken)
+        print(f"  {rate:.1f} images/s at {BOARD_MHZ} MHz, the processor's work included")
     print("* Compare with Python's runtime on the RTL", flush=True)
     found = [Answer(int(n), int(best), int(crc, 16), int(cycles)) for n, best, crc, cycles in _LINE.findall(done.stdout)]
     differ = done.returncode or compare(found, answers(program, images), with_cycles=memory == "bench")
@@ -106,7 +111,6 @@ def compare(found: list[Answer], expected: list[Answer], *, with_cycles: bool) -
 
 
 def ulx3s(config: MachineConfig, out: Path, device: str, mhz: float, seed: int, count: int) -> int:
-    from soc.bitstream import make_bitstream, write_sources
     from soc.ulx3s import Ulx3sSystem
 
     folder = out / device.lower()

@@ -19,10 +19,11 @@ from migen import ClockDomain, ClockSignal, Instance, Module, ResetSignal
 
 from isa.config import MachineConfig
 from sim.rtl.memory import READ_LATENCY
+from soc.bitstream import BOARD_MHZ
 from soc.design import MACHINE_ORIGIN, SystemOnChip, machine_module
 
 MEMORIES = ("bench", "sdram")
-CLOCK_HZ = 40e6
+CLOCK_HZ = BOARD_MHZ * 1e6
 """As on the board: the controller's times are counted in it."""
 BENCH_BYTES = 1 << 20
 SDRAM_BITS = 16

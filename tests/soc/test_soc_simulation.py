@@ -33,6 +33,8 @@ def test_ten_images_as_python_s_runtime_reads_them(memory: str, tmp_path: Path) 
     assert len(re.findall(r"^image \d+: class \d, outputs [0-9a-f]{8}, \d+ cycles$", printed, re.MULTILINE)) == IMAGES
     assert f"{IMAGES} images, {IMAGES} interrupts" in printed
     assert f"{IMAGES} images, 0 with other outputs" in printed
+    (cycles,) = re.findall(r"interrupts, (\d+) cycles of the processor", printed)
+    assert f"  {IMAGES * 45e6 / int(cycles):.1f} images/s at 45 MHz" in printed
     assert ("0 with other cycles" in printed) == (memory == "bench")
     if memory == "bench":
         page = PAGE.read_text(encoding="utf-8")
