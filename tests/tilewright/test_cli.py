@@ -99,7 +99,7 @@ def test_config_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[st
     _, out, _ = tilewright("config", "list", capsys=capsys)
     assert [line.split()[0] for line in out.splitlines()] == list(PRESETS)
     _, out, _ = tilewright("config", "list", "--json", capsys=capsys)
-    assert [entry["macs_per_cycle"] for entry in json.loads(out)["configurations"]] == [16, 128, 256, 512, 1024, 576, 2048]
+    assert [entry["macs_per_cycle"] for entry in json.loads(out)["configurations"]] == [16, 64, 256, 512, 1024, 576, 2048]
     _, shown, _ = tilewright("config", "show", "zu2", capsys=capsys)
     assert config_from_dict(tomllib.loads(shown), origin="shown") == preset("zu2")
     (tmp_path / "mine.toml").write_text(shown.replace("oc_p = 12", "oc_p = 24"))
