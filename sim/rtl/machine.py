@@ -187,7 +187,7 @@ class RtlMachine:
             if ending != "end":
                 raise SimulatorError("the simulation ended before the host had finished")
             registers = results[0]
-            _raise_fault(registers)
+            raise_fault(registers)
             after = np.fromfile(work / "dump", np.uint8, memory.size)
             if self.simulator == "icarus":
                 after = read_dump((work / "dump").read_text(), word)
@@ -244,9 +244,13 @@ def parse_trace(text: str) -> list[TraceEvent]:
     return sorted(events, key=lambda event: (event.start, event.unit))
 
 
-def _raise_fault(registers: Mapping[int, int]) -> None:
+def raise_fault(registers: Mapping[int, int]) -> None:
+    """What the registers tell after the interrupt, unless it is that the program is done."""
     status = registers[Register.STATUS]
     if status & Status.ERROR:
-        raise MachineFault(Fault(registers[Register.ERROR_CODE]), registers[Register.ERROR_PC])
+        code = registers[Register.ERROR_CODE]
+        if code not in list(Fault):
+            raise SimulatorError(f"the machine stopped with ERROR_CODE {code}: no fault has that code")
+        raise MachineFault(Fault(code), registers[Register.ERROR_PC])
     if not status & Status.DONE:
         raise SimulatorError(f"the interrupt came, but STATUS is {status:#x}: neither done nor error")

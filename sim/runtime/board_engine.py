@@ -100,6 +100,8 @@ class BoardEngine:
         if status & Status.ERROR:
             code, pc = self._board.read(Register.ERROR_CODE), self._board.read(Register.ERROR_PC)
             self._until_idle()
+            if code not in list(Fault):
+                raise BoardError(f"the machine stopped with ERROR_CODE {code}: no fault has that code; check clock and bus")
             raise MachineFault(Fault(code), pc)
         if status & Status.DONE:
             return True

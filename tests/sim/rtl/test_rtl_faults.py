@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from isa.config import preset
-from isa.faults import Fault
+from isa.faults import Fault, MachineFault
+from isa.registers import Register, Status
 from sim.random.engines import Outcome, functional, rtl, rtl_machine
 from sim.random.faulty import faulty_program, stops_alike
 from sim.random.memories import endings, memory_of
+from sim.rtl.machine import raise_fault
+from sim.rtl.tools import SimulatorError
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,24 @@ def test_spoiled_programs_stop_alike(name: str, count: int) -> None:
         assert stops_alike(expected, actual), f"seed {seed}: expected {expected.fault}, got {actual.fault} {actual.failure}"
         compared += 1
     assert compared > count // 2
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "message"),
+    [
+        (Status.ERROR, MachineFault, "instruction word 3: READ_ERROR"),
+        (Status.ERROR | Status.DONE, MachineFault, "instruction word 3: READ_ERROR"),
+        (Status.IDLE, SimulatorError, "neither done nor error"),
+    ],
+)
+def test_what_the_registers_say_is_raised(status: Status, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        raise_fault({Register.STATUS: status, Register.ERROR_CODE: Fault.READ_ERROR, Register.ERROR_PC: 3})
+
+
+def test_a_code_that_no_fault_has_is_told() -> None:
+    with pytest.raises(SimulatorError, match="ERROR_CODE 16391: no fault has that code"):
+        raise_fault({Register.STATUS: Status.ERROR, Register.ERROR_CODE: 0x4007, Register.ERROR_PC: 0})
 
 
 def test_another_instruction_or_another_kind_of_fault_is_not_alike() -> None:

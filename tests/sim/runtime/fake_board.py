@@ -25,7 +25,7 @@ CYCLES = 0x1_0000_0005
 class FakeBoard:
     """What the files hold is what a process sees that maps them; a write to CONTROL is answered before it returns, as on a bus.
 
-    ``mood``: well, hangs (until an abort), stuck (whatever comes), refuses, gone.
+    ``mood``: well, hangs (until an abort), stuck (whatever comes), refuses, gone, raves (an error without a meaning).
     """
 
     def __init__(self, folder: Path, config: MachineConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +80,8 @@ class FakeBoard:
             self[Register.STATUS] = Status.BUSY
         elif self.mood == "gone":
             self.registers[:] = 0xFFFFFFFF
+        elif self.mood == "raves":
+            self[Register.STATUS], self[Register.ERROR_CODE] = Status.IDLE | Status.ERROR, 0x4007
         else:
             self._run()
 

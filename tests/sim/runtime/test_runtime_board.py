@@ -74,6 +74,7 @@ def test_a_fault_is_that_of_the_machine(fake: FakeBoard) -> None:
         ("hangs", "not done within 0.05 s; the machine was stopped"),
         ("refuses", "did not take the start"),
         ("gone", "registers do not answer any more"),
+        ("raves", "ERROR_CODE 16391: no fault has that code; check clock and bus"),
     ],
 )
 def test_what_a_board_does_wrong_while_it_runs(mood: str, message: str, fake: FakeBoard) -> None:
