@@ -21,7 +21,7 @@ from soc.firmware import build_firmware, system_header
 ARCHITECTURES = {"LFE5U-25F": "--25k", "LFE5U-85F": "--85k"}
 NEXTPNR_PACKAGE, SPEED = "CABGA381", "6"
 BOARD_MHZ = 45
-"""A clock that the routed system of the ULX3S reaches."""
+"""Clock of the system on the ULX3S."""
 PLACER = "static"
 """The one of nextpnr's that makes shorter wires on a crowded chip."""
 
