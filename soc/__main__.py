@@ -86,8 +86,8 @@ def simulate(config: MachineConfig, out: Path, memory: str, count: int) -> int:
     done = subprocess.run([str(run), str(CYCLES)], cwd=folder, capture_output=True, text=True, check=False)
     print(done.stdout, end="")
     print(f"  {done.stderr.strip()}, {time.perf_counter() - since:.1f} s")
-    for read, taken in _ALL.findall(done.stdout):
-        rate = int(read) * BOARD_MHZ * 1e6 / int(taken)
+    if ended := _ALL.search(done.stdout):
+        rate = int(ended[1]) * BOARD_MHZ * 1e6 / int(ended[2])
         print(f"  {rate:.1f} images/s at {BOARD_MHZ} MHz, the processor's work included")
     print("* Compare with Python's runtime on the RTL", flush=True)
     found = [Answer(int(n), int(best), int(crc, 16), int(cycles)) for n, best, crc, cycles in _LINE.findall(done.stdout)]

@@ -17,13 +17,12 @@ from sim.synthesis.global_lines import use_global_lines
 from sim.synthesis.tools import find_tool
 from soc.build import TOP
 from soc.firmware import build_firmware, system_header
+from tilewright.commands.place import PLACERS
 
 ARCHITECTURES = {"LFE5U-25F": "--25k", "LFE5U-85F": "--85k"}
 NEXTPNR_PACKAGE, SPEED = "CABGA381", "6"
 BOARD_MHZ = 45
 """Clock of the system on the ULX3S."""
-PLACER = "static"
-"""The one of nextpnr's that makes shorter wires on a crowded chip."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def make_bitstream(folder: Path, device: str, mhz: float, report: Callable[[str]
     nextpnr.run([
         "--quiet", ARCHITECTURES[device], "--package", NEXTPNR_PACKAGE, "--speed", SPEED, "--json", f"{TOP}.json", "--lpf",
         f"{TOP}.lpf", "--textcfg", f"{TOP}.config", "--report", "report.json", "--freq", f"{mhz:g}", "--seed", str(seed),
-        "--placer", PLACER, "--timing-allow-fail", "--log", "nextpnr.log",
+        "--placer", PLACERS[0], "--timing-allow-fail", "--log", "nextpnr.log",
     ], folder)  # fmt: skip
     report("ecppack")
     ecppack.run(["--compress", f"{TOP}.config", "--bit", f"{TOP}.bit"], folder)

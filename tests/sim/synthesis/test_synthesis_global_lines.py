@@ -12,7 +12,7 @@ from sim.synthesis.ecp5 import script
 from sim.synthesis.global_lines import MOST_LINES, RESETS, use_global_lines
 from sim.synthesis.tools import find_tool
 
-WIDE, NARROW, READ = 2, 3, 4
+WIDE, NARROW = 2, 3
 
 
 def netlist(resets: dict[int, int]) -> dict[str, Any]:
