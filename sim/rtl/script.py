@@ -50,7 +50,7 @@ class Start:
 
 STATUS_REGISTERS = (
     Register.STATUS, Register.ERROR_CODE, Register.ERROR_PC, Register.CYCLES_LO, Register.CYCLES_HI, Register.READ_BEATS,
-    Register.WRITE_BEATS,
+    Register.WRITE_BEATS, Register.IRQ_PENDING,
 )  # fmt: skip
 COUNTER_OFFSETS = tuple(counter_offset(unit, counter) for unit in Unit for counter in Counter)
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from isa.config import MachineConfig, preset
+from isa.instructions import Region, Unit
 from sim.random.engines import rtl_machine
+from sim.rtl.build import core_verilog
+from sim.rtl.machine import RtlMachine
 from sim.rtl.play import PATTERNS, play, register_file
+from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import MOST_SLOTS, SETTING, STORM, storm
 
 NANO = preset("nano")
@@ -37,3 +42,13 @@ def test_the_registers_answer_as_they_are_written() -> None:
         assert [value & PATTERNS[0] for value in values] == [pattern & values[0] for pattern in PATTERNS], register
         assert values[0] or register.name.endswith("_HI"), "nano has addresses of 32 bits"
     assert any(line.startswith("refused") for line in lines)
+
+
+def test_an_interrupt_stays_until_it_is_cleared() -> None:
+    verilog = core_verilog(NANO)
+    pending = "{ 3'h0, irq_pending }"
+    assert verilog.count(pending) == 1
+    broken = RtlMachine(NANO, "icarus", verilog=verilog.replace(pending, "4'h0"), check=True)
+    scenario = Scenario(NANO, np.zeros(4096, np.uint8), dict.fromkeys(Region, 0))
+    scenario.start(whole(NANO, token(Unit.LOAD)))
+    assert play(broken, scenario, 20_000) == "the interrupt did not stay until it was cleared"
