@@ -45,11 +45,11 @@ def reads_files(model: bytes) -> str | None:
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """Number and value of each field, up to where the message is damaged. What stands in a group, which ONNX has none of, is
-    taken for fields of the message."""
+    taken for fields of the message. Of a tag, protocol buffers see 32 bits."""
     place, end = 0, len(message)
     while place < end:
         tag, place = _varint(message, place)
-        number, wire = tag >> 3, tag & 7
+        number, wire = (tag & 0xFFFFFFFF) >> 3, tag & 7
         value: int | memoryview = 0
         if wire == _VARINT:
             value, place = _varint(message, place)

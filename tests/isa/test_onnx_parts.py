@@ -74,6 +74,13 @@ def test_nothing_hides_behind_a_group() -> None:
     assert reads_files(b"\xcb\x3e\xcc\x3e" + inner) == "tensor 'secret'"
 
 
+def test_nothing_hides_behind_a_long_tag() -> None:
+    """onnxruntime drops what a tag has above its 32 bits: these five bytes are the tag of a model's graph, 0x3a."""
+    inner = PLACES["attribute"](tensor(True)).graph.SerializeToString()
+    assert len(inner) < 0x80
+    assert reads_files(b"\xba\x80\x80\x80\x10" + bytes([len(inner)]) + inner) == "tensor 'secret'"
+
+
 @pytest.mark.parametrize(
     ("model", "found"),
     [
