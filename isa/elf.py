@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from isa.errors import TilewrightError
 
+_Part = TypeVar("_Part", "Section", "Symbol")
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -141,12 +143,22 @@ def read(blob: bytes) -> tuple[list[Section], list[Symbol]]:
     if not 0 < titles_index < count:
         raise ElfError("damaged: the table of section names is missing")
     titles = _content(blob, raw[titles_index])
-    sections = [_section(blob, fields, titles) for fields in raw]
-    symbols: list[Symbol] = []
-    for section in sections:
-        if section.type is SectionType.SYMTAB:
-            symbols += _symbols(section, sections)
+    named = _within((_section(blob, fields, titles) for fields in raw), lambda section: len(section.name), len(blob))
+    sections = list(_within(named, lambda section: len(section.data), len(blob)))
+    tables = (section for section in sections if section.type is SectionType.SYMTAB)
+    found = (symbol for table in tables for symbol in _symbols(table, sections))
+    symbols = list(_within(found, lambda symbol: len(symbol.name), len(blob)))
     return [s for s in sections if s.type not in (SectionType.NULL, SectionType.SYMTAB, SectionType.STRTAB)], symbols
+
+
+def _within(parts: Iterable[_Part], length: Callable[[_Part], int], most: int) -> Iterator[_Part]:
+    """The parts, as long as all together are no longer than the file that they lie in: none lies in the place of another."""
+    total = 0
+    for part in parts:
+        total += length(part)
+        if total > most:
+            raise ElfError(f"damaged: its parts share bytes: together they have more than the {most} of the file")
+        yield part
 
 
 def _section(blob: bytes, fields: tuple[int, ...], titles: bytes) -> Section:
@@ -164,16 +176,14 @@ def _content(blob: bytes, fields: tuple[int, ...]) -> bytes:
     return blob[offset : offset + size]
 
 
-def _symbols(table: Section, sections: list[Section]) -> list[Symbol]:
+def _symbols(table: Section, sections: list[Section]) -> Iterator[Symbol]:
     if len(table.data) % _SYMBOL.size or table.link >= len(sections):
         raise ElfError("damaged: the symbol table is not one")
     names = sections[table.link].data
-    symbols = []
     for name, _, _, index, offset, size in list(_SYMBOL.iter_unpack(table.data))[1:]:
         if index >= len(sections):
             raise ElfError(f"damaged: a symbol lies in section {index} of {len(sections)}")
-        symbols.append(Symbol(_string(names, name), sections[index].name, offset, size))
-    return symbols
+        yield Symbol(_string(names, name), sections[index].name, offset, size)
 
 
 def _string(table: bytes, start: int) -> str:

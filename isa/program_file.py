@@ -107,6 +107,8 @@ def parse_program(blob: bytes, config: MachineConfig | None = None, *, origin: s
         sections, symbols = elf.read(blob)
         by_name = {section.name: section for section in sections}
         config_hash = _check_seal(blob, by_name)
+        if len(by_name) < len(sections):
+            raise ProgramError("damaged: two sections have the same name")
         program = _program(by_name)
         if program.config.hash != config_hash:
             raise ProgramError(f"damaged: the configuration is not the one of the hash {config_hash:#010x}")

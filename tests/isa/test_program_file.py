@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isa import elf
+from isa import elf, program_file
 from isa.assembler import assemble
 from isa.config import preset
 from isa.debug import DebugError, DebugRecord, pack, unpack
@@ -332,6 +332,31 @@ def test_elf_symbols_and_sections_come_back() -> None:
     found, found_symbols = elf.read(elf.write(sections, symbols))
     assert [(s.name, s.data, s.length, s.align) for s in found] == [(".a", b"abc", 3, 16), (".b", b"", 9, 1)]
     assert found_symbols == symbols
+
+
+@pytest.mark.parametrize("shared", ["contents", "names of sections", "names of symbols"])
+def test_parts_of_an_elf_file_share_no_bytes(shared: str) -> None:
+    """What is read of a file never has more bytes than the file."""
+    strings = b"\0" + b"x" * 9999 + b"\0"
+    symbols = elf._SYMBOL.pack(1, 0, 0, 0, 0, 0) * 20
+    many = {
+        "contents": [(0, SectionType.PROGBITS, 64, len(strings))] * 20,
+        "names of sections": [(1, SectionType.PROGBITS, 0, 0)] * 20,
+        "names of symbols": [(0, SectionType.SYMTAB, 64 + len(strings), len(symbols))],
+    }[shared]
+    places = [*many, (0, SectionType.STRTAB, 64, len(strings))]
+    headers = [elf._SECTION.pack(name, kind, 0, 0, at, size, len(many), 0, 1, 0) for name, kind, at, size in places]
+    start, count = 64 + len(strings) + len(symbols), len(headers)
+    header = elf._HEADER.pack(elf._IDENT, 1, 0, 1, 0, 0, start, 0, 64, 0, 0, 64, count, count - 1)
+    with pytest.raises(ElfError, match="its parts share bytes"):
+        elf.read(header + strings + symbols + b"".join(headers))
+
+
+def test_two_sections_of_one_name_are_refused() -> None:
+    """Which one counts would be for each reader to say."""
+    sections, symbols = elf.read(BLOB)
+    with pytest.raises(ProgramError, match="two sections have the same name"):
+        parse_program(program_file.resealed(elf.write([sections[1], *sections], symbols)))
 
 
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=8))
