@@ -22,7 +22,7 @@ WHOLE_MODEL = "model"
 MOST_DIMENSIONS = 32
 """The most dimensions of a buffer; drivers walk through all of them for each element."""
 _LIMIT = 1 << 32
-"""Offsets within a region have 32 bits."""
+"""Offsets within a region have 32 bits, and so have counts of elements."""
 
 
 class ProgramError(TilewrightError):
@@ -234,6 +234,10 @@ class Program:
                 raise ProgramError(f"machine step at word {step.first_word}: core {step.core}, expected 0 to {MOST_CORES - 1}")
         for kind, tensors in (("input", self.inputs), ("output", self.outputs)):
             _check_names(kind, (tensor.name for tensor in tensors))
+            for tensor in tensors:
+                if not all(0 <= size < _LIMIT for size in (*tensor.shape, math.prod(tensor.shape))):
+                    shape = list(tensor.shape)
+                    raise ProgramError(f"{kind} {tensor.name!r}: shape {shape}, expected sizes and elements of 0 to 2^32 - 1")
 
     def _check_debug(self) -> None:
         last = -1

@@ -229,9 +229,16 @@ def _sizes(values: Any) -> tuple[int, ...]:
 
 def _json(sections: Mapping[str, Section], name: str) -> Any:
     try:
-        return json.loads(_section(sections, name).data)
+        return json.loads(_section(sections, name).data, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise ProgramError(f"damaged: section {name} is not JSON: {error}") from None
+
+
+def _whole(text: str) -> int:
+    """A number of at most 64 bits: none of thousands of digits, which cannot even be told."""
+    if (value := int(text)).bit_length() > 64:
+        raise ValueError(f"a number of {value.bit_length()} bits")
+    return value
 
 
 def _section(sections: Mapping[str, Section], name: str) -> Section:

@@ -109,8 +109,6 @@ def _ends(program: Program) -> Iterator[tuple[str, Any]]:
             if tensor.type not in NUMPY_TYPES.values():
                 expected = ", ".join(NUMPY_TYPES.values())
                 raise ProgramError(f"{kind} {tensor.name!r}: type {tensor.type!r}, expected one of {expected}")
-            if any(size < 0 for size in tensor.shape):
-                raise ProgramError(f"{kind} {tensor.name!r}: shape {list(tensor.shape)}, expected no negative size")
             yield kind, tensor
 
 

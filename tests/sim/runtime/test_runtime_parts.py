@@ -64,9 +64,6 @@ WRONG: dict[str, tuple[Change, str]] = {
     "an input of a type that does not exist": (
         with_inputs(X, replace(WEIGHT, type="posit")), "input 'weight': type 'posit', expected",
     ),
-    "an input of negative size": (
-        with_inputs(X, replace(WEIGHT, shape=(-3, 1, 1))), "input 'weight': shape [-3, 1, 1], expected",
-    ),
     "a CPU part that wants another type": (
         with_inputs(X, replace(WEIGHT, type="float64")), "CPU subgraph 'weigh': input 'weight' is float32[3, 1, 1], but",
     ),
