@@ -92,14 +92,14 @@ static tw_result check_memory(const tw_device *device, const tw_program *program
                               uint32_t is_image)
 {
     const uintptr_t image = (uintptr_t)program->image, start = (uintptr_t)memory->cpu;
-    const uint64_t limit = device->address_bits < 64u ? (uint64_t)1u << device->address_bits : 0u;
+    const uint64_t last = ~(uint64_t)0u >> (64u - device->address_bits);
     if (memory->bytes < bytes || bytes == 0xffffffffu) /* as a limit of the machine this would be none */
         return TW_TOO_SMALL;
     if (bytes > 0u && memory->cpu == NULL)
         return TW_NULL_POINTER;
     if (((uint32_t)(memory->bus & 0xffffffffu) & (device->axi_bytes - 1u)) != 0u)
         return TW_MISALIGNED;
-    if (limit != 0u && (memory->bus >= limit || tw_padded(bytes) > limit - memory->bus))
+    if (memory->bus > last || (bytes > 0u && tw_padded(bytes) - 1u > last - memory->bus))
         return TW_ADDRESS;
     if (is_image == 0u && start < image + program->bytes && start + bytes > image)
         return TW_OVERLAP;

@@ -158,7 +158,8 @@ static void cleans(void *context, const void *at, uint32_t count)
     cleaned++;
 }
 
-/* Nothing but instructions: no other memory is asked for, cleaned or read, nor are arrays. The bus has 64 bits. */
+/* Nothing but instructions: no other memory is asked for, cleaned or read, nor are arrays. The bus has 64 bits, and no memory
+ * goes on at address 0 behind the last. */
 static void bare(const char *path)
 {
     uint32_t bytes;
@@ -170,6 +171,11 @@ static void bare(const char *path)
     place.text = text;
     place.sets = 1u;
     device.address_bits = 64u;
+    place.text.bus = (uint64_t)0u - tw_padded(text.bytes);
+    EXPECT(TW_OK, tw_load(&network, &device, &program, &place));
+    place.text.bus += TW_BEAT_MAX;
+    EXPECT(TW_ADDRESS, tw_load(&network, &device, &program, &place));
+    place.text = text;
     device.port.clean = cleans;
     EXPECT(TW_OK, tw_load(&network, &device, &program, &place));
     CHECK(cleaned == 1u);
