@@ -1,7 +1,8 @@
-"""The best plan in given parts: plans in the order of what none could undercut, until none of those left can be better.
+"""Finds the best plan of a group that is executed in given parts.
 
-Here it is chosen how many steps a pass takes, in which order, which parameters stay, and how many column tiles there are. What
-there is to choose from is in ``candidates.py``, what it costs in ``cost.py``, and what it cannot undercut in ``bounds.py``.
+It looks at plans in the order of their lower bounds, and stops when no plan that is left can be better than the best so far. It
+chooses the number of steps of a pass, their order, the parameters that stay, and the number of column tiles. ``candidates.py``
+lists the choices, ``pass_costs.py`` says what they cost, and ``bounds.py`` has the lower bounds.
 """
 
 from __future__ import annotations
