@@ -114,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Exit.BAD_INPUT
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "tilewright"
-        return _complain(f"{error.format_message()} See {path} --help", path)
+        said = error.format_message()
+        return _complain(f"{said if said.endswith(('.', '?')) else said + '.'} See {path} --help", path)
     except click.ClickException as error:
         return _complain(error.format_message())
     except TilewrightError as error:

@@ -20,13 +20,14 @@ from compiler.passes.pipeline import Watch
 from compiler.programs.collection import seldom_collected
 from compiler.programs.limit import bytes_of
 from compiler.quantise.accuracy import Accuracy, accuracy
-from compiler.quantise.choices import USUAL, Choices
+from compiler.quantise.choices import USUAL, Choices, decibels_of
 from compiler.schedule.document import Schedule
 from compiler.schedule.reading import read_schedule
 from compiler.search.database import open_database
 from compiler.search.effort import effort_of
 from compiler.search.progress import Progress
 from isa.config import MachineConfig, load_config
+from isa.cores import check_count
 from isa.errors import TilewrightError
 from tilewright.evaluators import measure_of
 from tilewright.inputs import Array
@@ -44,14 +45,14 @@ def compile_model(
     calibration: Mapping[str, Array] | None = None,
     scheme: str = "free",
     method: str = "measured",
-    keep_float: Sequence[str] = (),
+    keep_float: Sequence[str] | str = (),
     quantise_rest: bool = False,
     follow: str = USUAL,
-    accuracy: float | None = None,
+    accuracy: float | str | None = None,
     top1: float | None = None,
-    weights: str = "8",
-    activations: str = "8",
-    only: Sequence[str] = (),
+    weights: int | str = "8",
+    activations: int | str = "8",
+    only: Sequence[str] | str = (),
     edges: Edges = PLAIN,
     batch: int | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -66,28 +67,47 @@ def compile_model(
     order: str = "least",
     cores: int = 1,
 ) -> Compiled:
-    """From ONNX to a program; ``.program`` of the result is what can be saved and run.
+    """Compiles a model; ``.program`` of the result is what can be saved and run.
 
-    ``scheme``, ``method``, ``keep_float``: how a float model is quantised, or with ``quantise_rest``
-    the float nodes of one that is quantised in part (``compiler.quantise.choices``); ``accuracy`` in decibels, ``top1``: what
-    layers stay in float for; ``weights``: their bits, 8, 4 or auto (``compiler.quantise.bits``); ``follow``: how much of what
-    cannot follow onnxruntime's kernels the CPU computes; ``edges``: what inputs and outputs are (``compiler.frontend.edges``).
-    ``activations``: bits of what layers and averages read and make, 8 or 16; ``only``: of these (names or patterns).
-    ``batch``: images at once; ``shapes``: of inputs by name. The model says both where they are left out.
-    ``nodes``: the most that the model may have, those of its functions counted.
-    ``cache``: costs of groups are kept in the user's cache directory, so that a second compilation searches faster.
-    ``watch`` is shown the graph as it is imported, and after each pass (see ``tilewright.dump``).
-    ``memory``: bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
-    ``schedule``: decisions, or the file that holds them; what they leave out is searched. ``.schedule`` of the result has all.
-    ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
-    ``evaluator``: what says how long a group takes when groups are chosen (``tilewright.evaluators``).
-    ``order``: how the order that needs the least DRAM is found (``compiler/memory/least_order.py``).
-    ``cores``: of one chip, which share each image, so that one image takes less time.
+    What runs together:
+
+    - ``strategy`` chooses the groups (``tilewright compile --strategy`` lists the names), and ``objective`` says by what:
+      ``"cycles"``, ``"dram"``, ``"energy"`` or ``"memory"``. ``groups`` gives them by hand, as lists of names of operations.
+    - ``effort``: ``"quick"`` times no programs, ``"full"`` weighs more groups and times more (``compiler/search/effort.py``).
+    - ``evaluator`` says how long a group takes when groups are chosen (``tilewright.evaluators``).
+    - ``schedule``: decisions, or the file that holds them. The compiler searches what they leave out. ``.schedule`` of the
+      result holds all decisions.
+    - ``memory``: the bytes of DRAM that feature maps may take, inputs and outputs included; ``"192K"`` is as good.
+    - ``order`` says how the order of groups that needs the least DRAM is found (``compiler/memory/least_order.py``).
+    - ``cores``: machines of one chip that share each image, so that one image takes less time.
+
+    How a float model is quantised (``compiler.quantise.choices``):
+
+    - ``scheme``, ``method`` and ``keep_float`` are those of ``--scheme``, ``--calibration-method`` and ``--keep-float``.
+    - ``accuracy`` (decibels: ``30`` or ``"30dB"``) and ``top1``: as many layers stay in float as that takes.
+    - ``weights``: their bits: 8, 4 or ``"auto"`` (``compiler.quantise.bits``).
+    - ``activations``: the bits of what layers and averages read and make, 8 or 16; ``only``: which layers have 16, by name or
+      pattern.
+    - ``quantise_rest`` quantises the float nodes of a model that is quantised in part.
+    - ``follow``: which operations that cannot follow onnxruntime's kernels the CPU computes: ``"exact"``: all, ``"usual"``:
+      those that would differ in every run, ``"inexact"``: none.
+    - ``edges``: types, scale and layout of inputs and outputs (``tw.Edges``).
+
+    The model, and the work itself:
+
+    - ``batch``: images at once; ``shapes``: the shapes of inputs by name. Without them the model's count.
+    - ``nodes``: the most nodes that the model may have, those of its functions counted.
+    - ``cache`` keeps the costs of groups in the user's cache directory, so that a second compilation searches faster.
+    - ``progress`` is told what is being done. ``watch`` is shown the graph as it is imported, and after each pass
+      (``tilewright.dump``).
     """
     machine = load_config(config) if isinstance(config, str) else config
     check_choices(strategy, objective)
     effort_of(effort)
     ordering_of(order)
+    check_count(cores)
+    if batch is not None and batch < 1:
+        raise TilewrightError(f"batch {batch}: images are too few; give 1 or more")
     measure = measure_of(evaluator, machine)
     limit = None if memory is None else bytes_of(memory)
     decided = read_schedule(Path(schedule)) if isinstance(schedule, Path | str) else schedule
@@ -112,8 +132,9 @@ def imported_as(
     source: Path | str | onnx.ModelProto, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None,
     nodes: int | None = None, progress: Progress | None = None, watch: Watch | None = None,
     calibration: Mapping[str, Array] | None = None, scheme: str = "free", method: str = "measured",
-    keep_float: Sequence[str] = (), quantise_rest: bool = False, follow: str = USUAL, accuracy: float | None = None,
-    top1: float | None = None, weights: str = "8", activations: str = "8", only: Sequence[str] = (),
+    keep_float: Sequence[str] | str = (), quantise_rest: bool = False, follow: str = USUAL,
+    accuracy: float | str | None = None, top1: float | None = None, weights: int | str = "8", activations: int | str = "8",
+    only: Sequence[str] | str = (),
     edges: Edges = PLAIN, extras: Extras = NO_EXTRAS,
 ) -> ImportedModel:  # fmt: skip
     """The first part of ``compile_model``, with its arguments; names that nothing goes by are refused before any work.
@@ -121,14 +142,20 @@ def imported_as(
     ``extras``: of the machine.
     """
     choices = Choices(
-        scheme, method, tuple(keep_float), quantise_rest, follow, accuracy, top1, weights, activations, tuple(only)
-    )
+        scheme, method, _names(keep_float), quantise_rest, follow, None if accuracy is None else decibels_of(accuracy), top1,
+        str(weights), str(activations), _names(only),
+    )  # fmt: skip
     choices.check()
     edges.check()
     return import_model(
         source, batch=batch, shapes=shapes, nodes=nodes, progress=progress, watch=watch, calibration=calibration,
         choices=choices, edges=edges, extras=extras,
     )  # fmt: skip
+
+
+def _names(given: Sequence[str] | str) -> tuple[str, ...]:
+    """One name is a list of one."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:

@@ -61,10 +61,9 @@ class DecibelsOption(click.ParamType[float]):
     name = "dB"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            return float(str(value).lower().removesuffix("db"))
-        except ValueError:
-            self.fail(f"{value!r}: expected decibels, as 30dB", param, ctx)
+        from compiler.quantise.choices import decibels_of
+
+        return decibels_of(value)
 
 
 OPTIONS: tuple[Decorator, ...] = (

@@ -99,6 +99,8 @@ class Session:
     def _names(self, asked: Sequence[str] | None) -> Sequence[str]:
         """Of the outputs that are asked for."""
         known = [tensor.name for tensor in self.program.outputs]
+        if isinstance(asked, str):
+            raise TilewrightError(f"output names {asked!r}: one text; expected a list of names, as [{asked!r}]")
         for name in asked or ():
             if name not in known:
                 raise TilewrightError(f"output {name!r}: the network has none of that name; it makes {', '.join(known)}")

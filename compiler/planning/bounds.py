@@ -1,6 +1,6 @@
 """What no plan of a group can undercut, told before it is placed or walked: it says which are looked at first, and which never.
 
-A new bound goes here. It may be as loose as one likes, but never more than ``cost.py`` says of a pass.
+A new bound goes here. It may be as loose as one likes, but never more than ``pass_costs.py`` says of a pass.
 """
 
 from __future__ import annotations

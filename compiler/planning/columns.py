@@ -38,7 +38,7 @@ class TileCut:
 
     @property
     def most(self) -> int:
-        """Tiles of one column of the widest output."""
+        """The most tiles that make sense: one for each column of the widest output."""
         return max(self._extent(name) for name in self.group.outputs)
 
     def counts(self) -> list[int]:
@@ -88,12 +88,12 @@ class TileCut:
         return {name: asked[self._alike[name]] for name in tensors if self._alike[name] in asked}
 
     def shape(self, number: int, count: int) -> tuple[int, ...]:
-        """The widths of all maps, and what the last row lacks: equal for tiles that planning cannot tell apart."""
+        """The widths of all maps, and what the last row lacks. Tiles of equal shape have equal plans."""
         spans = self.spans(number, count)
         return (*(past - first for first, past in spans.values()), self._lacking(spans))
 
     def part(self, number: int, count: int) -> Group:
-        """What a tile computes."""
+        """Tile ``number`` of ``count`` as a group of its own."""
         group, spans = self.group, self.spans(number, count)
         tensors = {name: replace(group.tensors[name], shape=self._shape(name, spans)) for name in spans}
         layers: list[Layer] = []
@@ -115,7 +115,7 @@ class TileCut:
         return replace(part, first_row=first) if self.axis == ROWS else replace(part, first_column=first)
 
     def _lacking(self, spans: Mapping[str, Span]) -> int:
-        """Pixels that the last row of a part lacks: all maps of a group that has any are cut alike."""
+        """The pixels that the last row of a part lacks. In a group that lacks any, all maps are cut at the same places."""
         name = self.group.outputs[0]
         (first, past), extent = spans[name], self._extent(name)
         if self.axis == ROWS:
@@ -123,9 +123,10 @@ class TileCut:
         return min(past - first, max(0, self.group.lacking - (extent - past)))
 
     def widest(self, parts: Iterable[Group], count: int) -> Group:
-        """A group with the widest of each map: what suits it suits all of the ``count`` parts, of which these differ in shape.
+        """A group that has each map as wide as the widest part has it. A plan that suits this group suits all ``count`` parts.
 
-        Two maps begin at the same column of it only if they do in every part: else no result goes in an operand's place.
+        ``parts`` are those that differ in shape. Two maps of the group begin at the same column only if they do so in every
+        part. Otherwise a result could not take its operand's place in every part.
         """
         found = list(parts)
         most = max(found, key=lambda part: sum(part.width(name) * part.vectors(self.config, name) for name in part.maps))
@@ -143,7 +144,7 @@ class TileCut:
 
     @cached_property
     def _alike(self) -> Mapping[str, str]:
-        """For each map, one that has the same columns in every tile."""
+        """For each map a map that stands for all maps with the same columns in every tile."""
         root = {name: name for name in self.group.tensors}
 
         def find(name: str) -> str:
@@ -166,13 +167,14 @@ class TileCut:
         return (n, extent, w, c) if self.axis == ROWS else (n, h, extent, c)
 
     def _needs(self, layer: Layer, name: str, made: Span) -> Span:
-        """The columns of an operand from which these of the result are made."""
+        """The columns of the operand ``name`` that the layer reads to make the columns ``made`` of its result."""
         if self._extent(name) == 1:
             return 0, 1
         return made if name in self.group.sampled else layer.op.reads(self.axis, *made)
 
     def _moved(self, layer: Layer, spans: Mapping[str, Span]) -> tuple[Op, Shifts]:
-        """The operation on parts of its maps: windows are padded as far as they reach beyond them, all others read shifted."""
+        """The operation on parts of its maps. Windows get padding as far as they reach beyond the parts. All other operations
+        read with shifts."""
         offsets = self.offsets(layer.op, spans)
         if not offsets:
             return layer.op, ()
@@ -185,9 +187,9 @@ class TileCut:
         return layer.op, shifts
 
     def offsets(self, op: Op, spans: Mapping[str, Span]) -> list[int]:
-        """How far what is read first reaches beyond the part of each operand; of one that is broadcast, not at all.
+        """For each operand, how far the first column that is read lies outside the operand's part. Broadcast operands have 0.
 
-        None of operands of which only what is read is loaded.
+        The list is empty where only what is read is loaded.
         """
         if op.inputs[0] in self.group.sampled:
             return []

@@ -1,4 +1,4 @@
-"""Which rows of each ring are in use at each moment of a pass whose layers run one after the other within a step.
+"""Tells which rows of each ring are in use at each moment of a pass. Its layers run one after the other within a step.
 
 A moment is a piece of a layer's rows in a step. Loads come right before the first layer that reads them. Saves come right after
 the layer that makes their rows. Between its last reader of a step and its maker in the next, a ring holds only the rows that a
@@ -20,7 +20,7 @@ from compiler.planning.tenancy import Tenancy
 
 @dataclass(frozen=True, eq=False)
 class Presence:
-    """Rows ``begin .. end - 1`` are in use, at each moment; none where they are equal."""
+    """The rows ``begin .. end - 1`` of a ring are in use at each moment. Where both are equal, none is."""
 
     begin: Ends
     end: Ends
@@ -38,8 +38,11 @@ class Presence:
 def presences(
     group: Group, ranges: Ranges, tenancies: Sequence[Tenancy], held: Collection[str], sliding: Collection[str] = ()
 ) -> list[Presence]:
-    """The presences of each tenancy. ``sliding``: layers, by their outputs, that compute their rows piece by piece in one
-    block; rows that a piece is the last to read are free for the next piece."""
+    """The presence of each tenancy.
+
+    ``sliding`` names layers by their outputs. They compute their rows piece by piece, with one block of parameters. So the rows
+    that a piece is the last to read are free for the next piece.
+    """
     place = {layer.output: number for number, layer in enumerate(group.layers)}
     pieces = [(_pieces if name in sliding else _whole)(ranges, name) for name in place]
     counts = [starts.shape[1] for starts, _ in pieces]
@@ -88,7 +91,7 @@ def _pieces(ranges: Ranges, name: str) -> tuple[Ends, Ends]:
 
 
 def _still_read(group: Group, number: int, name: str, starts: Ends, ends: Ends, after: Ends) -> Ends:
-    """The first row that the pieces of a layer, from each on, or a later step, still read."""
+    """For each piece of a layer: the first row that this piece, a later piece or a later step still reads."""
     layer = group.layers[number]
     lowest = np.broadcast_to(after[:, None], starts.shape)
     for index, read in enumerate(layer.inputs):
@@ -99,7 +102,7 @@ def _still_read(group: Group, number: int, name: str, starts: Ends, ends: Ends, 
 
 
 def _touching(group: Group, tenancy: Tenancy, place: Mapping[str, int]) -> tuple[int, int]:
-    """The first and the last layer of a step that read or make what lies in the ring."""
+    """The numbers of the first and of the last layer that read or make a map of the ring within a step."""
     maps = {name for life in tenancy.lives for name in (life.first, life.last)}
     numbers = [place[name] for name in maps if name in place]
     numbers += [number for layer, number in zip(group.layers, range(len(place)), strict=True) if maps & {*group.sources(layer)}]

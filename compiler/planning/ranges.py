@@ -21,16 +21,17 @@ from compiler.tuned import EDGE_PIECES as PIECES
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Per map and step: rows made by the end of the step, and the first row that this step still reads, be it made or not.
+    """For each map and step: the rows that are made by the end of the step (``ends``), and the first row that the step still
+    reads (``reads``), whether that row is made yet or not.
 
-    Kept as plain numbers: there are few steps, too few for arrays to pay where one number after the other is asked for.
+    The values are plain numbers. There are so few steps that arrays would be slower.
     """
 
     steps: int
     ends: Mapping[str, Sequence[int]]
     reads: Mapping[str, Sequence[int]]
     _kept: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """Passes of any number ask the same of the same steps."""
+    """Answers of ``rows_kept``: however many passes there are, they ask the same of the same steps."""
 
     def made(self, tensor: str, step: int) -> tuple[int, int]:
         """The rows that a step adds."""
@@ -38,15 +39,15 @@ class Ranges:
         return (end[step - 1] if step else 0), end[step]
 
     def most_made(self, tensor: str) -> int:
-        """Rows of the greatest step."""
+        """The most rows that a step adds."""
         return self._most_made[tensor]
 
     def piece(self, tensor: str) -> int:
-        """Rows of a piece, of which the greatest step has up to ``PIECES``."""
+        """The rows of a piece. The step that adds most rows has up to ``PIECES`` pieces."""
         return -(-self._most_made[tensor] // PIECES)
 
     def coarser(self, steps: int) -> Ranges:
-        """In fewer steps, if the steps of these are single rows of all outputs."""
+        """The ranges in fewer steps. It needs ranges whose steps add single rows of all outputs."""
         last, first = _merged(self.steps, steps)
         ends = {name: last(end) for name, end in self.ends.items()}
         return Ranges(steps, ends, {name: first(reads) for name, reads in self.reads.items()})
@@ -58,7 +59,7 @@ class Ranges:
 
     @cached_property
     def begin(self) -> dict[str, Ends]:
-        """The first row that is kept for this step, or a later one; as arrays."""
+        """For each step the first row that this step or a later one still needs, as arrays."""
         return {name: np.array(self._begins(name)) for name in self.ends}
 
     def _begins(self, name: str) -> list[int]:
@@ -71,7 +72,8 @@ class Ranges:
 
     @cached_property
     def working(self) -> dict[str, int]:
-        """Steps that add rows to each map: not those at the end that only need what is there, nor all before an upsampling."""
+        """The number of steps that add rows to each map. Steps at the end may find all rows there, and some steps before an
+        upsampling need no new ones."""
         return {name: self.steps - rows.count(0) for name, rows in self.rows.items()}
 
     @cached_property
@@ -79,13 +81,14 @@ class Ranges:
         return {name: max(1, *rows) for name, rows in self.rows.items()}
 
     def rows_kept(self, first: str, last: str, lag: int) -> int:
-        """Rows of a ring into which ``first`` is made, and from which ``last`` (the same, or made in its place) is read.
+        """The number of rows that a ring needs.
 
-        The last reader runs ``lag`` steps behind the maker.
+        The map ``first`` is made into the ring. The map ``last`` is read from it: the same map, or one that is made in its
+        place. The last reader runs ``lag`` steps behind the maker.
 
-        Rows that no window reads need their places, too, in the step that makes them: a transposed convolution writes them
-        behind others, and what is made in place is made from them. A reader that runs behind leaves them these places, but for
-        the rows above a crop, which are made before it begins.
+        Rows that no window reads also need places in the step that makes them: a transposed convolution writes them behind
+        others, and maps in place are made from them. Where the reader runs behind, these places are there, except for the rows
+        above a crop, which are made before the reader begins.
         """
         asked = first, last, lag
         if asked not in self._kept:
@@ -100,7 +103,7 @@ class Ranges:
 
 
 def deduce(group: Group, steps: int) -> Ranges:
-    """The ranges of all maps of the group; a joined map is read where its parts are."""
+    """The ranges of all maps of the group. What a layer reads of a joined map, it reads of the map's parts."""
     heights = {name: group.tensors[name].height for name in group.maps}
     count = np.arange(1, steps + 1, dtype=np.int64)
     end: dict[str, Ends] = {name: -(-heights[name] * count // steps) for name in group.outputs}
@@ -121,8 +124,8 @@ def deduce(group: Group, steps: int) -> Ranges:
 
 @cache
 def _merged(fine: int, steps: int) -> tuple[Callable[[Sequence[int]], Sequence[int]], Callable[[Sequence[int]], Sequence[int]]]:
-    """Functions that turn values of ``fine`` steps into those of fewer steps: the last value, or the first, of the steps that
-    become one."""
+    """Two functions that turn values of ``fine`` steps into values of fewer steps. The first one takes the last value of the
+    steps that become one, the second one takes the first value."""
     last = [-(-fine * step // steps) - 1 for step in range(1, steps + 1)]
     first = [0, *(step + 1 for step in last[:-1])]
     if steps == 1:

@@ -1,7 +1,8 @@
-"""The best plan in given parts: plans in the order of what none could undercut, until none of those left can be better.
+"""Finds the best plan of a group that is executed in given parts.
 
-Here it is chosen how many steps a pass takes, in which order, which parameters stay, and how many column tiles there are. What
-there is to choose from is in ``candidates.py``, what it costs in ``cost.py``, and what it cannot undercut in ``bounds.py``.
+It looks at plans in the order of their lower bounds, and stops when no plan that is left can be better than the best so far. It
+chooses the number of steps of a pass, their order, the parameters that stay, and the number of column tiles. ``candidates.py``
+lists the choices, ``pass_costs.py`` says what they cost, and ``bounds.py`` has the lower bounds.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _Ranked = tuple[_Rank, Way]
 
 
 class Selection:
-    """Among the plans of one group, for one objective.
+    """Selects a plan of one group for one objective.
 
-    ``rows_only``: all parameters of a layer stay on chip, or none does.
+    With ``rows_only`` all parameters of a layer stay on chip, or none.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Selection:
         self.costs = Costs(config, self.bounds, self.stepping.batch)
 
     def in_tiles(self, cut: Cut | None) -> Plan | None:
-        """The best with column tiles: for each number of channel passes, the fewest tiles that fit."""
+        """The best plan with column tiles. For each number of channel passes it tries the fewest tiles that fit."""
         best: Plan | None = None
         for pieces in tiles(self.config, self.group, cut):
             # Narrower tiles fit where wider ones do.
@@ -64,9 +65,9 @@ class Selection:
         return best
 
     def plan(self, parts: Parts, held: Sequence[str], most: float = inf) -> Plan | None:
-        """The best in these parts, which all go alike, as suits the widest of them; ``held``: maps that stay on chip.
+        """The best plan in these parts. All parts take the way that suits the widest of them. The maps ``held`` stay on chip.
 
-        None: none fits, or all cost more than ``most`` cycles.
+        None: no plan fits, or all cost more than ``most`` cycles.
         """
         part, count, stepping = parts.part, parts.count, self.stepping
         shapes = [parts.shape(number) for number in range(count)]
@@ -108,7 +109,7 @@ class Selection:
         )  # fmt: skip
 
     def _way(self, group: Group, held: Sequence[str], most: float, count: int) -> Way | None:
-        """The best that fits on chip, if it costs at most ``most`` cycles; ``count``: of parts, of which this is the last."""
+        """The best way that fits on chip and costs at most ``most`` cycles. ``group`` is the last of ``count`` parts."""
         wanted = self.wanted
         if wanted.steps is not None and wanted.pipelined is not None and wanted.rings is not None:
             return self.candidates.way(group, wanted.steps, wanted.pipelined, held)
@@ -121,9 +122,9 @@ class Selection:
     def _best_way(
         self, group: Group, held: Sequence[str], most: float, count: int, best: _Ranked | None, shared: bool
     ) -> _Ranked | None:  # fmt: skip
-        """One that is better than ``best``, if there is any: with every map in words of its own, or ``shared`` ones.
+        """A way that is better than ``best``, or ``best`` itself. Maps have words of their own, or may share them (``shared``).
 
-        Those that cannot be better than what is found are not looked at.
+        Ways whose lower bound is no better than the best so far are not looked at.
         """
         loads = self.stepping.loads(False, held)
         tried = list(self._tried(group, held, loads, count, shared))
@@ -158,7 +159,7 @@ class Selection:
     def _tried(
         self, group: Group, held: Sequence[str], loads: Sequence[str], count: int, shared: bool
     ) -> Iterator[tuple[_Rank, int, int, Residence]]:
-        """The rank that no plan with this number of steps and such a residence undercuts, and the residence's number."""
+        """What to try: a lower bound of the rank, the number of steps, the residence's number and the residence."""
         words = self.bounds.word_bound(group, held)
         for steps in dropwhile(lambda steps: not words.may_hold(steps, shared), self.stepping.counts):
             for number, residence in enumerate(self.candidates.residences(group, steps, held, count - 1, count)):
@@ -168,7 +169,7 @@ class Selection:
     def _stay(
         self, group: Group, way: Way, loads: Sequence[str], held: Sequence[str], number: int, count: int
     ) -> tuple[Cost, Residence] | None:
-        """What stays on chip in pass ``number`` of ``count`` that goes this way, at what cost."""
+        """The best residence for pass ``number`` of ``count`` on this way, and the cost of the pass with it."""
         rank = self.objective.rank
         best: tuple[Cost, Residence] | None = None
         for residence in self.candidates.residences(group, way.ranges.steps, held, number, count):

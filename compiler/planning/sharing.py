@@ -1,4 +1,7 @@
-"""Rings of a pass in words that they share, where each in words of its own they would not fit."""
+"""Lets the rings of a pass share words, where rings with words of their own do not fit the buffer.
+
+A layer *slides* if it writes words that hold rows which the same layer is the last to read.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ NONE: frozenset[str] = frozenset()
 def share(
     config: MachineConfig, group: Group, ranges: Ranges, rings: Sequence[int], upwards: bool, held: Collection[str]
 ) -> tuple[dict[str, Placed], frozenset[str]] | None:
-    """All maps, and the layers that slide (``Way.sliding``), if no layer runs behind; None if no places are found.
+    """Finds a place for every map, and tells which layers slide then (``Way.sliding``). None: no places are found.
 
-    ``rings``: rows that each tenancy takes at least.
+    The places are right only if no layer runs behind another. ``rings``: the fewest rows of each tenancy.
     """
     own = tenancies(config, group)
     tried = []
@@ -54,7 +57,7 @@ def share(
 def sharing_as(
     config: MachineConfig, group: Group, ranges: Ranges, placed: Mapping[str, Placed], held: Collection[str]
 ) -> frozenset[str] | tuple[str, str]:
-    """The layers that slide if maps lie so; or two of which one destroys the other."""
+    """The layers that slide when the maps lie as in ``placed``. If one map destroys another there: the names of the two."""
     own = tenancies(config, group)
     names = [tenancy.planes[0][0] for tenancy in own]
     clash: tuple[str, str] | None = None
@@ -73,13 +76,17 @@ def sharing_as(
 
 
 def may_slide(residence: Residence, sliding: Collection[str]) -> bool:
-    """Whether all rows of a layer come in one block, so that they can be cut into pieces one behind the other."""
+    """Whether each ``sliding`` layer has one block of parameters for all rows, so that its rows can be cut into pieces."""
     return all(len(blocks) == 1 and blocks[0].divisible for blocks in (residence.blocks[name] for name in sliding))
 
 
 @lru_cache(maxsize=16)
 def _ways_to_slide(config: MachineConfig, group: Group) -> tuple[frozenset[str], ...]:
-    """First no layer, which leaves open how parameters come; then all whose parameters may come in one block."""
+    """The sets of layers to try as sliding ones, in this order.
+
+    The empty set comes first: it does not restrict how parameters come. Then comes the set of all layers whose parameters may
+    come in one block.
+    """
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
     blocks = {layer.output: layer.blocks(depth) for layer in group.layers if layer.window is not None}
     able = frozenset(name for name, found in blocks.items() if len(found) == 1 and found[0].divisible)
@@ -87,7 +94,7 @@ def _ways_to_slide(config: MachineConfig, group: Group) -> tuple[frozenset[str],
 
 
 def _sliders(berths: Sequence[Placed], present: Sequence[Presence], group: Group) -> frozenset[str]:
-    """Layers that write words in which what they are the last to read lies."""
+    """The layers that slide: their ring shares words with a ring that they are the last to read."""
     return frozenset(
         group.layers[its.last].output
         for one, its in zip(berths, present, strict=True) for other, theirs in zip(berths, present, strict=True)

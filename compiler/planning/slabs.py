@@ -24,7 +24,8 @@ Mask = int
 
 
 class Meeting(NamedTuple):
-    """Relative shifts, one bit each, the lowest first."""
+    """Shifts of one ring relative to another at which both use the same row at some moment. Each shift is a bit of ``shifts``;
+    bit 0 stands for the shift ``lowest``."""
 
     lowest: int
     shifts: int
@@ -32,11 +33,11 @@ class Meeting(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Tenant:
-    """A ring that looks for room."""
+    """A ring that needs a place."""
 
     presence: Presence
     ring: int
-    """Rows that it has at least."""
+    """The fewest rows that the ring may have."""
     pitch: int
     planes: int
 
@@ -65,7 +66,10 @@ class Slab:
 
 @dataclass(frozen=True)
 class Berth:
-    """The place of a tenant: its first word, its slab's rows and pitch, and the row of the slab at which its row 0 lies."""
+    """The place of a tenant on chip.
+
+    ``word`` is its first word, ``rows`` and ``pitch`` are its slab's, and its row 0 lies at row ``shift`` of the slab.
+    """
 
     word: int
     rows: int
@@ -86,12 +90,15 @@ class Slabs:
         self._blocks: dict[tuple[int, ...], Block] = {}
 
     def least(self) -> int:
-        """Words in use at the worst moment: no places take fewer."""
+        """The most words that are in use at one moment: a lower bound of the words that any places take."""
         rows = [(each.presence.end - each.presence.begin) * (each.pitch * each.planes) for each in self.tenants]
         return int(np.sum(rows, axis=0).max())
 
     def berths(self, words: int, upwards: bool = True) -> list[Berth] | None:
-        """The berth of each tenant within ``words`` words, from the first or from the last of them; None if none are found."""
+        """The berth of each tenant within ``words`` words. None: none are found.
+
+        Berths are packed from the first word (``upwards``) or from the last one.
+        """
         for order in self._orders():
             slabs = self._slabs(order)
             found = arrange([self._block(slab) for slab in slabs], EFFORT)
@@ -101,7 +108,8 @@ class Slabs:
         return None
 
     def _orders(self) -> Iterator[list[int]]:
-        """The largest first; those first that keep rows from step to step, around which the others must lie; as they come."""
+        """The orders in which tenants are placed: by size, the largest first; then with the tenants first that keep rows from
+        step to step, since the others must lie around these; then by the layers that touch them."""
         sizes = [each.ring * each.pitch * each.planes for each in self.tenants]
         numbers = range(len(sizes))
         yield sorted(numbers, key=lambda n: (-sizes[n], n))
@@ -109,7 +117,7 @@ class Slabs:
         yield sorted(numbers, key=lambda n: (self.tenants[n].presence.first, self.tenants[n].presence.last, n))
 
     def _slabs(self, order: Sequence[int]) -> list[Slab]:
-        """One tenant after the other joins the slab where it needs the fewest words more, or begins one."""
+        """Puts one tenant after the other into the slab where it adds the fewest words, or into a new slab."""
         slabs: list[Slab] = []
         live = [0] * (max(each.presence.last for each in self.tenants) + 1)
         """Words of all slabs in use at each time of a step."""
@@ -133,7 +141,7 @@ class Slabs:
         return slabs
 
     def _in_use(self, live: Sequence[int], old: Slab | None, new: Slab) -> list[int]:
-        """With the new slab in place of the old one."""
+        """The words in use at each time of a step, if the new slab takes the place of the old one."""
         found = [*live]
         for slab, words in ((old, -old.words if old else 0), (new, new.words)):
             if slab is not None:
@@ -143,7 +151,7 @@ class Slabs:
         return found
 
     def _joined(self, members: tuple[int, ...]) -> Slab | None:
-        """The smallest slab for these; None: the last of them can share rows with none of the others."""
+        """The smallest slab for these tenants. None: the last of them saves no words by sharing with the others."""
         if members not in self._slab_of:
             self._slab_of[members] = self._smallest(members)
         return self._slab_of[members]
@@ -170,8 +178,11 @@ class Slabs:
         return best
 
     def _seated(self, members: tuple[int, ...], rows: int) -> dict[int, Seat] | None:
-        """Each in turn at the lowest plane where some shift keeps it clear of the others, which keep the seats that they have
-        without it."""
+        """Seats for these tenants in a slab of ``rows`` rows; None: the last of them finds no seat.
+
+        The last tenant goes to the lowest plane where some shift keeps it clear of the others. The others keep the seats that
+        they have without it.
+        """
         key = members, rows
         if key not in self._seats:
             before = self._seated(members[:-1], rows) if len(members) > 1 else {}
@@ -180,7 +191,7 @@ class Slabs:
         return self._seats[key]
 
     def _seat(self, number: int, seats: Mapping[int, Seat], rows: int) -> Seat | None:
-        """The lowest beside these that keeps clear of them."""
+        """The seat on the lowest plane that keeps clear of these seats."""
         full = (1 << rows) - 1
         planes = self.tenants[number].planes
         others = [(seat.plane, seat.plane + self.tenants[n].planes, n, seat.shift) for n, seat in seats.items()]
@@ -196,7 +207,7 @@ class Slabs:
         return None
 
     def _least_rows(self, number: int, other: int) -> int:
-        """The least rows of a slab in which both may have rows in one plane; the sum of both if there is no such slab."""
+        """The fewest rows of a slab in which both tenants may lie in one plane. If there is no such slab: the rows of both."""
         key = min(number, other), max(number, other)
         if key not in self._fewest:
             first, second = (self.tenants[n] for n in key)
@@ -208,7 +219,7 @@ class Slabs:
         return self._fewest[key]
 
     def _mask(self, number: int, other: int, rows: int) -> Mask:
-        """The shifts, relative to the other's, at which both would meet in a slab of ``rows`` rows."""
+        """The shifts of a tenant, relative to the other's, at which both meet in a slab of ``rows`` rows."""
         key = number, other, rows
         if key not in self._masks:
             self._masks[key] = _taken(self._meeting(number, other), rows)
@@ -221,7 +232,10 @@ class Slabs:
         return self._apart[key]
 
     def _block(self, slab: Slab) -> Block:
-        """Layers of a step as time: all of it, if anything stays for the next."""
+        """The slab as a block of words over time. Time is the number of the layer in a step.
+
+        A slab that keeps rows for the next step is in use all the time.
+        """
         members = tuple(slab.seats)
         if members not in self._blocks:
             own = [self.tenants[number].presence for number in members]
@@ -241,7 +255,10 @@ class Slabs:
 
 
 def clear(one: tuple[Placed, Presence], other: tuple[Placed, Presence]) -> bool:
-    """Whether rings whose words meet never use one at the same moment: plain if they are in one slab, or never both in use."""
+    """Whether two rings that share words never use the same word at the same moment.
+
+    This can be told only if both lie in one slab, or if they are never in use at the same time.
+    """
     (own, present), (its, theirs) = one, other
     meeting = _meeting(present, theirs)
     if not meeting.shifts:
@@ -251,7 +268,7 @@ def clear(one: tuple[Placed, Presence], other: tuple[Placed, Presence]) -> bool:
 
 
 def _meeting(own: Presence, its: Presence) -> Meeting:
-    """The relative shifts, but for turns of the slab, at which both meet at some moment."""
+    """The relative shifts at which both use a row at the same moment, not yet taken modulo the rows of a slab."""
     both = (own.begin < own.end) & (its.begin < its.end)
     first, last = its.begin[both] - own.end[both] + 1, its.end[both] - own.begin[both] - 1
     lowest = min(first.tolist(), default=0)
@@ -262,7 +279,7 @@ def _meeting(own: Presence, its: Presence) -> Meeting:
 
 
 def _taken(meeting: Meeting, rows: int) -> Mask:
-    """The relative shifts at which both would meet in a slab of ``rows`` rows, modulo the rows."""
+    """The same shifts modulo the rows of a slab of ``rows`` rows."""
     full = (1 << rows) - 1
     mask, shifts = 0, meeting.shifts
     while shifts:

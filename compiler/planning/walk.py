@@ -1,4 +1,4 @@
-"""How long a planned group takes: its steps walked through, task by task, in the order in which they are emitted."""
+"""Estimates how long a planned group takes. It walks through the steps, task by task, in the order of the program."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SHORT_RUN = 4
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """Over which rows, in which order and through which words a pass goes."""
+    """The rows, the order and the words of a pass. It leaves open which parameters stay."""
 
     ranges: Ranges
     skew: Mapping[str, int]
     """Steps by which each layer (by output), each load and each save (``load x``, ``save x``) runs behind."""
     placed: Mapping[str, Placed]
     in_turn: bool = False
-    """Whether maps are loaded and saved in turn with the layers (see ``sequence``), for they share words."""
+    """Whether maps are loaded and saved in turn with the layers (see ``sequence``), because they share words."""
     sliding: frozenset[str] = frozenset()
     """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
 
@@ -45,7 +45,7 @@ class Way:
 
     @cached_property
     def words(self) -> int:
-        """Words of the feature-map buffer that it takes; maps may share words."""
+        """The words of the feature-map buffer that the pass takes. A word that maps share counts once."""
         used = past = 0
         for begin, end in sorted([(each.base, each.base + each.words) for each in self.placed.values()]):
             if end > past:
@@ -66,7 +66,7 @@ class Walk:
     """Cycles in which DRAM is used."""
 
     def counting(self, ends: float) -> int:
-        """Cycles, with this share of those before and after the busiest unit's work."""
+        """The cycles in which the busiest unit works, and the share ``ends`` of those before and after."""
         return self.inside + round(ends * (self.cycles - self.inside))
 
 
@@ -74,9 +74,9 @@ def walk(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str],
     limit: float = inf, ends: float = 0.0, most: float = inf,
 ) -> Walk | None:  # fmt: skip
-    """What the cycle model would say of the group, nearly (docs/results/cycle-model.md), and a hundred times faster.
+    """Estimates what the cycle model would say, a hundred times faster. docs/results/cycle-model.md has the error.
 
-    None: the busiest unit cannot be through within ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
+    None: the busiest unit needs more than ``limit`` cycles, or ``Walk.counting(ends)`` is more than ``most``.
     """
     tasks = tasks_of(config, group, way, residence, loads)
     made = {name: end[-1] for name, end in way.ranges.ends.items()}
@@ -99,8 +99,10 @@ def walk(
 
 
 def cycles_at_least(config: MachineConfig, group: Group, residence: Residence, made: Mapping[str, int]) -> float:
-    """A lower bound of any walk that makes ``made`` rows of each map: the busiest unit waits for the first of its
-    parameters."""
+    """A lower bound of the cycles of every walk that makes ``made`` rows of each map.
+
+    The busiest unit waits for its first parameters, and then does all of its beats.
+    """
     busiest = _busiest(group)
     waits = []
     for layer in group.layers:
@@ -125,7 +127,7 @@ def _busiest(group: Group) -> Unit:
 
 
 def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
-    """That DRAM needs for a row of a map."""
+    """The cycles that DRAM needs for one row of a map."""
     tensor = group.tensors[name]
     if name in group.first_channel or name in group.sampled:
         return float(tensor.width * max(_SHORT_RUN, -(-tensor.pixel_bytes // config.axi_bytes)))
@@ -133,7 +135,7 @@ def bus_cycles(config: MachineConfig, group: Group, name: str) -> float:
 
 
 class _Turn(NamedTuple):
-    """What all ways of a group have in common of a task."""
+    """The part of a task that is the same for all ways of a group."""
 
     key: str
     name: str
@@ -147,7 +149,7 @@ class _Turn(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _turns(config: MachineConfig, group: Group, loads: tuple[str, ...], in_turn: bool) -> tuple[_Turn, ...]:
-    """In the order of emission within a step (``sequence``)."""
+    """The turns of a step in the order of the program (``sequence``)."""
     layers = {layer.output: layer for layer in group.layers}
     moving = _moving(config, group)
     turns: dict[str, _Turn] = {}
@@ -168,7 +170,7 @@ def _turns(config: MachineConfig, group: Group, loads: tuple[str, ...], in_turn:
 def tasks_of(
     config: MachineConfig, group: Group, way: Way, residence: Residence, loads: Sequence[str]
 ) -> list[Task]:
-    """In the order of emission within a step (``sequence``)."""
+    """The tasks of a step in the order of the program (``sequence``)."""
     tasks: dict[str, Task] = {}
     rows, skew, ranges = way.ranges.rows, way.skew, way.ranges
     for key, name, unit, cost, sources, is_layer in _turns(config, group, tuple(loads), way.in_turn):
@@ -194,7 +196,7 @@ def tasks_of(
 
 
 def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mapping[str, Task]) -> None:
-    """The maker of a map waits for the readers of the map that lay in the same words before."""
+    """Makes the maker of a map wait for the readers of the map that had the same words before."""
     place = {key: number for number, key in enumerate(tasks)}
     rings = tenancies(config, group)
     for own in rings:
@@ -210,7 +212,7 @@ def _wait_for_words(config: MachineConfig, group: Group, way: Way, tasks: Mappin
 
 @lru_cache(maxsize=16)
 def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
-    """Cycles of loading, or saving, a row of each map: of DRAM, or of the buffer if that takes longer."""
+    """The cycles that it takes to load or save a row of each map. DRAM or the buffer sets them, whichever is slower."""
     return {
         name: max(bus_cycles(config, group, name), group.width(name) * group.vectors(config, name))
         for name in (*group.inputs, *group.outputs)
@@ -219,7 +221,10 @@ def _moving(config: MachineConfig, group: Group) -> dict[str, float]:
 
 @lru_cache(maxsize=16)
 def waiting_weights(config: MachineConfig, residence: Residence) -> float:
-    """Cycles of loading what streams and may wait or be in use: whole blocks that fit beside what stays."""
+    """The cycles of loading all streamed weights that the weight buffer holds at once beside those that stay.
+
+    These are whole blocks; some wait while one is in use.
+    """
     left, largest = config.weight_depth, 0
     pitch = config.buffer_dram_bytes("WEIGHT", int4=True)
     for name, blocks in residence.blocks.items():

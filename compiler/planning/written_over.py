@@ -1,4 +1,4 @@
-"""Which storages of a program may overlap, and how far, from what its plans load and save."""
+"""Tells which storages of a program may overlap, and how far. It looks at what the plans load and save."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from isa.config import MachineConfig
 
 
 def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[str, Storage]) -> Overlaps:
-    """For each group, by place in ``storages``: those that it is the last to read, and those that it is the first to write."""
+    """The leads of all pairs of storages that may overlap, by their places in ``storages``.
+
+    A group must be the last to read the first storage of a pair, and the first to write the second.
+    """
     number = {root: place for place, root in enumerate(storages)}
     last: dict[int, list[str]] = {}
     first: dict[int, list[str]] = {}
@@ -42,9 +45,9 @@ def overlaps_of(graph: XGraph, steps: Sequence[Plan | Cpu], storages: Mapping[st
 
 @lru_cache(maxsize=1024)
 def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
-    """For each storage that the group reads, and each that it writes: by how much the second must begin below the first.
+    """For each storage that the group reads and each that it writes: how many bytes the second must begin below the first.
 
-    In whole granules of hazards, so that no two maps meet in one.
+    These are whole granules of hazards, so that no two maps share a granule.
     """
     homes = storage_of(graph)
     group = plan.group
@@ -53,12 +56,12 @@ def leads_of(graph: XGraph, plan: Plan) -> Mapping[tuple[str, str], int]:
 
 
 def leads_in_bands(config: MachineConfig, graph: XGraph, group: Group, bands: int) -> Mapping[tuple[str, str], int]:
-    """An upper bound of the leads of a group before it is planned, for one image, if it runs in this many bands of rows."""
+    """An upper bound of the leads of a group that is not planned yet and runs in so many bands of rows, for one image."""
     return _leads(graph, group, _band_by_band(TileCut(config, group, ROWS), storage_of(graph), bands))
 
 
 def _band_by_band(cut: TileCut, homes: Mapping[str, Home], bands: int) -> Iterator[Transfer]:
-    """As if each band saved all that it makes before it loads anything."""
+    """The worst order of transfers: each band saves all that it makes before it loads anything."""
     count = min(bands, cut.most)
     for number in range(count):
         spans = cut.spans(number, count)

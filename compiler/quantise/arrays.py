@@ -32,6 +32,8 @@ def read_arrays(path: str | Path) -> dict[str, Array]:
     except (
         ValueError, EOFError, SyntaxError, tokenize.TokenError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error,
     ) as error:  # fmt: skip
+        if "Object arrays" in str(error):
+            raise TilewrightError(f"{path}: holds pickled objects, which are not read; save numbers alone") from None
         raise TilewrightError(f"{path}: not an NPZ file: {error}") from None
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):

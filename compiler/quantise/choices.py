@@ -98,6 +98,17 @@ class Choices:
         return tuple(name for name in names if name in found and name in remain)
 
 
+def decibels_of(value: float | str) -> float:
+    """A number, with or without its unit."""
+    try:
+        found = float(str(value).lower().removesuffix("db"))
+    except ValueError:
+        found = math.nan
+    if math.isnan(found):
+        raise CalibrationError(f"accuracy {value!r}: not a number; give decibels, as 30dB")
+    return found
+
+
 def _matching(pattern: str, names: list[str]) -> list[str]:
     """A name that is one stands for itself, whatever characters it holds."""
     same: Callable[[str], bool] = pattern.__eq__ if pattern in names else lambda name: fnmatchcase(name, pattern)

@@ -1,4 +1,4 @@
-"""A pass over a row that lies in the row buffer."""
+"""Steps through the slices of rows that lie in the row buffer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _FIELDS = BY_NAME["ROW"].fields
 
 
 def step_layout(config: MachineConfig) -> data.StructLayout:
-    """A slice that is read or written now; ``used``: its elements that count; ``begins`` and ``ends``: of a word, ``opens`` and
-    ``closes``: of a row."""
+    """A slice that is read or written in this cycle.
+
+    ``used`` marks the elements that count. The slice ``begins`` or ``ends`` a word, and it ``opens`` or ``closes`` a row.
+    """
     return data.StructLayout({
         "valid": unsigned(1),
         "place": place_layout(config),
@@ -27,8 +29,8 @@ def step_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class RowPass(wiring.Component):
-    """Goes from slice to slice of row after row, one in each cycle in which it may ``go``; ``restart`` goes to the first one.
-    No latency: ``o`` is what ``go`` makes valid in this cycle."""
+    """Goes through the slices of one row after the other. Each cycle with ``go`` moves on by a slice; ``restart`` goes back to
+    the first one. There is no latency: ``o`` is the slice of this cycle, valid with ``go``."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
@@ -46,7 +48,7 @@ class RowPass(wiring.Component):
         here = Signal(place_layout(config))
         left = Signal.like(self.words)
         final = Signal()
-        """The word is the row's last: known a cycle before it is asked."""
+        """This word is the row's last. A register knows it a cycle before it is needed."""
         m.d.comb += [
             step.valid.eq(self.go),
             step.place.eq(here),

@@ -19,7 +19,8 @@ SQUARED = 3
 
 
 def squared(m: Module, x: Value, name: str) -> Value:
-    """Of a number of nine bits, -255 to 255, in LUTs: of its halves of four bits."""
+    """The square of a number of nine bits, -255 to 255, ``SQUARED`` cycles later. LUTs make it from the two halves of four bits
+    of the magnitude."""
     size, product = Signal(8, name=f"{name}_size", reset_less=True), Signal(8, name=f"{name}_product", reset_less=True)
     squares, found = (Signal(16, name=f"{name}{suffix}", reset_less=True) for suffix in ("_squares", ""))
     low, high = size[:4], size[4:]
@@ -33,13 +34,16 @@ def squared(m: Module, x: Value, name: str) -> Value:
 
 
 def latency(config: MachineConfig) -> int:
-    """Cycles from a row's last slice to ``done``."""
+    """The cycles from a row's last slice to ``done``."""
     return SQUARED + 2 + (config.row_lanes - 1).bit_length()
 
 
 class Reduce(wiring.Component):
-    """Sums up slices; ``done`` strobes when ``row`` is that of the row that the slice with ``closes`` has ended, ``latency``
-    after it. A slice in every cycle, never a stall. Sums are those of ``x - zp``; they are exact."""
+    """Sums up the slices of a row, one slice in each cycle; it never stalls.
+
+    ``done`` is high for a cycle, ``latency`` cycles after the slice with ``closes``. ``row`` then holds the sums of the row
+    that this slice ended. The sums are those of ``x - zp``, and they are exact.
+    """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config

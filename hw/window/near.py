@@ -1,4 +1,4 @@
-"""What is near of long counts: small numbers, kept in registers of their own, from which a raster decides in a LUT or two."""
+"""Keeps the near end of long counts in small registers, so that a raster decides in a LUT or two."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hw.arithmetic.choice import pick
 
 
 def shortened(count: Value, less: Sequence[int], most: int, index: Value) -> Value:
-    """``count - less[index]``, but at least 0 and at most ``most``."""
+    """``count - less[index]``, clamped to 0 and ``most``."""
     bits = bits_for(max(less) + most - 1)
     known = [[min(max(number - by, 0), most) for number in range(1 << bits)] for by in less]
     return Mux(count[bits:].any(), most, pick([pick(numbers, count[:bits]) for numbers in known], index))
@@ -20,14 +20,17 @@ def shortened(count: Value, less: Sequence[int], most: int, index: Value) -> Val
 
 @dataclass(frozen=True)
 class Places:
-    """Where the pixels 0 to ``lanes`` further on lie: row ends passed, and (if any) the column reached."""
+    """Where the pixels 0 to ``lanes`` places further on lie.
+
+    ``wraps`` counts the row ends that are passed on the way. ``after`` is the column that is reached, if a row end was passed.
+    """
 
     wraps: tuple[int, ...]
     after: tuple[int, ...]
 
     @classmethod
     def of(cls, left: int, width: int, lanes: int) -> Places:
-        """When ``left`` pixels of the row remain, in rows of ``width``. Pixel ``left`` opens the next row."""
+        """The places when ``left`` pixels of a row of ``width`` remain. Pixel ``left`` opens the next row."""
         wraps, after = [0], [0]
         for pixel in range(1, lanes + 1):
             opens = pixel == left or (wraps[-1] > 0 and after[-1] + 1 == width)
@@ -37,10 +40,12 @@ class Places:
 
 
 class Near:
-    """The next ``lanes`` pixels of a raster, of which ``advances[phase]`` are taken: where they lie, and whether rows end.
+    """Tells where the next ``lanes`` pixels of a raster lie, and whether rows end among them. A step takes
+    ``advances[phase]`` of these pixels.
 
-    Of the pixels ``left`` in the row, of a row's width and of the ``rows`` left it keeps what ``lanes`` pixels can tell apart,
-    and finds the next such numbers while the long counts are stepped: no decision waits for a comparison of these.
+    The long counts are the pixels ``left`` in the row, the row's width and the ``rows`` left. Of each it keeps a copy that is
+    clamped to what matters for ``lanes`` pixels. The copies are stepped together with the long counts, so no decision waits for
+    a comparison of long numbers.
     """
 
     def __init__(
@@ -52,14 +57,14 @@ class Near:
         self._less, self._phase = ((advances[0],), phase[:0]) if len(set(advances)) == 1 else (tuple(advances), phase)
         number = range(lanes + 1)
         self._near = Signal(number, name="near")
-        """Pixels left in the row behind the next one."""
+        """The pixels that are left in the row behind the next one, clamped."""
         self._span = Signal(range(2 * lanes), name="span")
-        """Pixels of a row behind its first."""
+        """The pixels of a row behind its first one, clamped."""
         self.rows = Signal(range(lanes + 2), name="near_rows")
         self.wraps = [Signal(number, name=f"wraps{p}") for p in range(lanes + 1)]
         self.after = [Signal(number, name=f"after{p}") for p in range(lanes + 1)]
         again = [Signal(number, name=f"again{p}") for p in range(lanes + 1)]
-        """Pixels left behind the one that is reached by so many steps, when a row ends on the way."""
+        """For each number of pixels taken: the new ``near``, if a row ends on the way."""
         with m.Switch(Cat(self._near, self._span)):
             for near in number:
                 for span in range(2 * lanes):
@@ -80,19 +85,19 @@ class Near:
         return pick([options[advance] for advance in self._less], self._phase)
 
     def step(self) -> None:
-        """Take the pixels."""
+        """Take ``advances[phase]`` pixels."""
         further = shortened(self._left, [advance + 1 for advance in self._less], self._lanes, self._phase)
         fewer = shortened(self._rows, range(self._lanes + 1), self._lanes + 1, self.ends)
         self._m.d.sync += [self._near.eq(Mux(self.wrapped, self._again, further)), self.rows.eq(fewer)]
 
     def first_row(self, height: Value) -> None:
-        """Begin again with the first of ``height`` rows, as wide as before."""
+        """Begin the raster again, with ``height`` rows of the same width."""
         fewest = self._lanes + 1
         near = Mux(self._span < self._lanes, self._span, self._lanes)
         self._m.d.sync += [self._near.eq(near), self.rows.eq(shortened(height, (0,), fewest, self._phase[:0]))]
 
     def begin(self, width: Value, height: Value) -> None:
-        """Begin with the first row of another raster."""
+        """Begin another raster."""
         for to, most in ((self._near, self._lanes), (self._span, 2 * self._lanes - 1)):
             self._m.d.sync += to.eq(shortened(width, (1,), most, self._phase[:0]))
         self._m.d.sync += self.rows.eq(shortened(height, (0,), self._lanes + 1, self._phase[:0]))

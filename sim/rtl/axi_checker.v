@@ -1,5 +1,6 @@
 // Watches the AXI4 master port and counts what the protocol forbids, one bit of `broken` for each rule;
-// each first violation is also written out with its cycle. Costs simulation time, so it is built on request.
+// each first violation is also written out with its cycle. It costs simulation time, so it is built on request.
+// Nothing counts during reset, where registers may hold anything.
 //
 //   0  a valid signal fell before its ready            5  WLAST missing or early
 //   1  address or data changed while valid waited      6  write data without a burst that asks for it
@@ -83,7 +84,7 @@ module tilewright_axi_checker #(
 
   task report(input integer rule);
     begin
-      if (!broken[rule]) $display("AXI rule %0d broken in cycle %0d", rule, cycle);
+      if (!rst && !broken[rule]) $display("AXI rule %0d broken in cycle %0d", rule, cycle);
       broken[rule] <= 1'b1;
     end
   endtask

@@ -91,7 +91,7 @@ class RtlMachine:
         self.simulator = simulator
         self._cache = cache
         self._verilog = verilog
-        self._check = check or (one_build() and not garbage)  # the checker has no value at first, either
+        self._check = check or one_build()
         self._garbage = garbage
         self.plusargs = tuple(plusargs)
         self._bursts = bursts

@@ -98,7 +98,9 @@ def whole_model(program: Program) -> bytes:
 
 def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:
     """The inputs by name, each of the right shape and type."""
-    wanted = ", ".join(f"{t.name} {t.type}{list(t.shape)}" for t in expected)
+    wanted = ", ".join(f"{t.name} {t.type}{list(t.shape)}" for t in expected) or "none"
+    if not isinstance(given, Mapping):
+        raise HostError(f"inputs of type {type(given).__name__}: expected arrays by name, as {wanted}; give a dictionary")
     names = {t.name for t in expected}
     unknown = [name for name in given if name not in names]
     if unknown:

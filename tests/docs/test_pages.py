@@ -85,6 +85,25 @@ def test_pages_that_files_name_exist() -> None:
     assert dead == []
 
 
+def test_modules_that_pages_name_exist() -> None:
+    """Guides are left out: they name files that their readers make."""
+    modules = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("*/**/*.py")]
+    dead = []
+    for page in [*CONCEPTS, *sorted((DOCS / "decisions").glob("*.md"))]:
+        named = re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8"))
+        dead += [f"{page.name}: {name}" for name in named if not any(module.endswith(f"/{name}") for module in modules)]
+    assert dead == []
+
+
+def test_modules_that_docstrings_name_without_a_folder_are_in_their_own() -> None:
+    dead = []
+    for folder in ("compiler", "hw", "isa", "sim", "tilewright"):
+        for path in (ROOT / folder).rglob("*.py"):
+            named = re.findall(r"``(\w+\.py)``", path.read_text(encoding="utf-8"))
+            dead += [f"{path.relative_to(ROOT)}: {name}" for name in named if not (path.parent / name).exists()]
+    assert dead == []
+
+
 def test_the_checks_notice(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# A page\n\n[here](#a-page), [there](none.md), [nowhere](#none), `[not](a link)`\n", encoding="utf-8")

@@ -189,3 +189,27 @@ def test_models_that_are_none(compiled: tw.Compiled) -> None:
         tw.compile("model.onnx", cpu="cortex-a52")
     with pytest.raises(tw.TilewrightError, match="input 'picture'"):
         compiled.run({"picture": DATA[:1]})
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"weights": 3}, "bits of weights: '3' is unknown"),
+        ({"accuracy": "thirty"}, "accuracy 'thirty': not a number; give decibels, as 30dB"),
+        ({"keep_float": "nowhere"}, "no node is called 'nowhere'"),
+        ({"batch": 0}, "batch 0: images are too few; give 1 or more"),
+        ({"cores": 0}, r"cores 0: outside 1\.\.16"),
+    ],
+)
+def test_wrong_values_of_options_are_told(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(tw.TilewrightError, match=message):
+        tw.compile(float_model(), "nano", calibration=DATA, strategy="naive", cache=False, **how)
+
+
+def test_numbers_and_single_names_are_as_good_as_text_and_lists() -> None:
+    def made(**how: Any) -> tw.Compiled:
+        return tw.compile(float_model(), "nano", calibration=DATA, strategy="naive", cache=False, **how)
+
+    name = float_model().graph.node[0].name
+    assert made(weights=4, accuracy="1dB").program == made(weights="4", accuracy=1.0).program
+    assert made(keep_float=name).program == made(keep_float=[name]).program

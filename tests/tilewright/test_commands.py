@@ -314,12 +314,14 @@ def test_place_prints_cells_clock_and_path(stand_in: Install, capsys: pytest.Cap
     ]
     options = {"device": "85k", "mhz": 80.0, "route": True, "seed": 3, "placer": "heap", "folder": tmp_path / "new"}
     assert calls == [("// nano", options)]
+    assert main(["place", "--config", "base", "--no-route"]) == 0
+    assert "warning: base is probably beyond its chip LFE5U-25F" in capsys.readouterr().err
     assert main(["place", "--no-route"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith(": placed, routing estimated")
     assert said[-1] == "62.5 MHz, 80 asked; routed, the critical path is told, too"
     assert main(["place", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mhz"] == 62.5
-    assert calls[2][1]["mhz"] == NANO.clock_mhz
+    assert calls[-1][1]["mhz"] == NANO.clock_mhz
     (tmp_path / "file").touch()
     assert main(["place", "-o", str(tmp_path / "file" / "deeper")]) == 2

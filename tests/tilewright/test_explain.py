@@ -49,7 +49,7 @@ def test_groups_are_printed_with_savings_and_runner_up(folder: Path, capsys: pyt
     assert (code, lines[0]) == (0, "1. conv + pool")
     assert "1 map on chip only; template conv > pool" in lines[2]
     assert lines[3].startswith("   runner-up: conv | pool: ")
-    assert lines[4].startswith("1 groups: the search's estimate ")
+    assert lines[4].startswith("1 group: the search's estimate ")
     assert lines[-2].endswith("(dram), these cost 0.0% more")
     told = json.loads(run(capsys, "explain", "model.elf", "--json")[1])
     least, reason = told["least_cycles"], told["least_cycles_for"]

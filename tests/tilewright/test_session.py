@@ -65,6 +65,10 @@ def test_wrong_names_are_told(program: Program) -> None:
         session.run(["odd"], {"image": images(1)})
     with pytest.raises(TilewrightError, match="input 'image' is missing"):
         session.run(None, {})
+    with pytest.raises(TilewrightError, match=r"output names 'answer': one text; expected a list of names, as \['answer'\]"):
+        session.run("answer", {"image": images(1)})
+    with pytest.raises(TilewrightError, match=r"inputs of type ndarray: expected arrays by name, as image"):
+        session.run(None, images(1))  # type: ignore[arg-type]
 
 
 def test_the_package_has_nothing_else_to_offer() -> None:

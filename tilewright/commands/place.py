@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from isa.config import MachineConfig
+from isa.estimate import beyond_chip
 from tilewright.options import check_output, config_option, json_option, print_json
 from tilewright.printing import say
 from tilewright.progress import stage_reporter
@@ -46,6 +47,9 @@ def command(
 
     if output is not None:
         check_output(output / "report.json")
+    on_device = dataclasses.replace(config, chip=f"LFE5U-{device.removesuffix('k')}F", chip_cores=1)
+    if beyond := beyond_chip(on_device):
+        say(f"tilewright: warning: {beyond}", err=True)
     with stage_reporter(quiet=as_json) as report:
         report(f"Verilog of {config.name}")
         verilog, sources = core_verilog(config), core_sources(config)

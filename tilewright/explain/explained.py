@@ -65,8 +65,10 @@ class Explanation:
         saved, moved = sum(r.saved_cycles for r in self.groups), sum(r.saved_bytes for r in self.groups)
         total = sum(r.cost.cycles for r in self.groups), sum(r.cost.dram_bytes for r in self.groups)
         estimated = f"the search's estimate {total[0]:,} cycles, {total[1]:,} bytes"
-        lines.append(f"{len(self.groups)} groups: {estimated}; saved {saved:,} cycles, {moved:,} bytes")
-        lines.append(f"the program takes {self.cycles:,} cycles by the cycle model, which sees what neighbours wait for")
+        count = f"{len(self.groups)} group{'' if len(self.groups) == 1 else 's'}"
+        lines.append(f"{count}: {estimated}; saved {saved:,} cycles, {moved:,} bytes")
+        beyond = "which sees how it starts and ends and what neighbours wait for"
+        lines.append(f"the program takes {self.cycles:,} cycles by the cycle model, {beyond}")
         lines += _whole(self.time) if self.time else []
         wanted = objective_of(self.objective)
         value = sum(wanted(reason.cost) for reason in self.groups)

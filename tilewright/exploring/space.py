@@ -24,6 +24,8 @@ word, and banks for each phase of the feature-map buffer."""
 LANES = ("ic_p", "oc_p", "px_p")
 START = {"xcup": ("base", "zu2"), "xc7": ("pynq", "pynq"), "ecp5": ("ulx3s", "ulx3s")}
 """The preset whose other fields count, by family: with UltraRAMs, and without."""
+START_OF_SMALL = {"LFE5U-25F": "nano"}
+"""The same for chips that hold no machine with the fields of their family's preset."""
 ONE_AT_A_TIME = ("conv_finish", "pool_finish", "misc_lanes", "fm_banks")
 """Fields that the relative axes set."""
 
@@ -102,7 +104,7 @@ def vars_of(config: MachineConfig) -> Mapping[str, object]:
 
 def start_for(chip: Chip) -> MachineConfig:
     """The preset whose fields count where no other machine is named."""
-    return preset(START[chip.family]["URAM" not in chip.capacity])
+    return preset(START_OF_SMALL.get(chip.name) or START[chip.family]["URAM" not in chip.capacity])
 
 
 def usual_space(start: MachineConfig, family: str, *, cores: tuple[int, ...], extras: Extras) -> Space:

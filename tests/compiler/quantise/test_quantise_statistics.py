@@ -140,6 +140,9 @@ def test_files(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     with pytest.raises(TilewrightError, match=r"data\.npz: not an NPZ file"):
         quantise(READ, path)
+    np.savez(path, x=np.array([None]))
+    with pytest.raises(TilewrightError, match=r"data\.npz: holds pickled objects, which are not read"):
+        quantise(READ, path)
 
 
 def test_statistics_serve_again_in_place_of_data() -> None:

@@ -48,6 +48,13 @@ def test_same_result_with_stalls_but_slower(machine: RtlMachine) -> None:
     assert result.cycles > 6 * TURN
 
 
+def test_the_checker_is_silent_about_what_registers_hold_before_reset() -> None:
+    garbled = RtlMachine(NANO, verilog=STANDIN, check=True, garbage=True)
+    for seed in range(5):
+        result = garbled.run(PROGRAM, MEMORY, {Region.OUTPUT: OUTPUT}, garbage_seed=seed)
+        assert np.array_equal(result.memory, expected()), seed
+
+
 def test_trace_pairs_starts_with_finishes(machine: RtlMachine) -> None:
     trace = machine.run(PROGRAM, MEMORY, {Region.OUTPUT: OUTPUT}, trace=True).trace
     assert [event.pc for event in trace] == [0, 2, 4, 6, 8, 10]

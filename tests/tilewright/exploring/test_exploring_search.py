@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from compiler.frontend.extras import NO_EXTRAS
 from isa.bounds import ConfigError
 from isa.chips import CHIPS
 from isa.config import MachineConfig, preset
@@ -20,7 +21,7 @@ from tilewright.exploring.evaluate import BOUND, OF_NO_BOUND, Run, evaluated, ke
 from tilewright.exploring.limits import limits_of
 from tilewright.exploring.point import OBJECTIVES, Point
 from tilewright.exploring.search import Search
-from tilewright.exploring.space import Space, space_of
+from tilewright.exploring.space import Space, space_of, start_for, usual_space
 from tilewright.exploring.workload import workload_of
 
 
@@ -167,3 +168,19 @@ def test_machines_of_a_space_are_named_by_their_fields() -> None:
     assert len({machine.name for machine in machines}) == len({dataclasses.replace(m, name="x") for m in machines})
     turned = Space(space.start, dict(list(space.axes.items())[::-1]))
     assert {machine.name for machine in turned.machines() if machine} == {machine.name for machine in machines}
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_every_chip_holds_a_machine_of_its_usual_space(name: str) -> None:
+    """Without ``--config``: the smallest chips start from a preset for themselves."""
+    limits = limits_of(CHIPS[name])
+    space = usual_space(start_for(limits.chip), limits.family, cores=(1,), extras=NO_EXTRAS)
+
+    def fits(config: MachineConfig | None) -> bool:
+        try:
+            placed = config and limits.placed(config)
+        except ConfigError:
+            return False
+        return placed is not None and max(limits.shares(placed, limits.sizes(placed)).values()) <= 1
+
+    assert any(fits(config) for config in space.machines())
