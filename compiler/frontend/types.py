@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import onnx
 from onnx import helper
 
 from compiler.frontend.errors import ModelError
-from compiler.frontend.model import Model, TensorType, part_proto
-from compiler.frontend.session import session
+from compiler.frontend.model import Model, Node, TensorType, part_proto
+from compiler.frontend.session import run, session
 
 _SMALL = 256
 """Constants of more elements cannot be shapes: they are declared, not handed over, which saves their bytes."""
@@ -43,16 +45,47 @@ def _named(text: str) -> int:
 
 
 def with_types(model: Model) -> Model:
-    made = [name for node in model.nodes for name in node.outputs if name]
+    corrected: dict[str, TensorType] = {}
+    while True:
+        typed = _inferred(model, corrected)
+        wrong = next(filter(None, (_misjudged(typed, node) for node in model.nodes if node.output not in corrected)), {})
+        if not wrong:
+            return typed
+        corrected |= wrong
+
+
+def _misjudged(model: Model, node: Node) -> dict[str, TensorType]:
+    """The outputs of a node with windows at the edge, as onnxruntime makes them of zeros, where it infers another shape.
+
+    It counts a last window of ``ceil_mode`` that begins behind the map, and padding that ``auto_pad`` takes away again.
+    """
+    outputs = [name for name in node.outputs if name]
+    if not node.integer("ceil_mode", 0) and not any(node.integers("output_padding", ())):
+        return {}
+    read = {name: model.types[name] for name in node.reads() if name not in model.constants}
+    inferred = {name: model.types[name] for name in outputs}
+    if any(known.shape is None for known in (*read.values(), *inferred.values())):
+        return {}
+    open_ended = {name: replace(known, shape=None) for name, known in inferred.items()}
+    part = part_proto(replace(model, types={**model.types, **open_ended}), [node], [*read], outputs)
+    made = run(part, {n: np.zeros(t.shape or (), helper.tensor_dtype_to_np_dtype(t.elem)) for n, t in read.items()})
+    found = {name: replace(known, shape=made[name].shape) for name, known in inferred.items()}
+    return {} if found == inferred else found
+
+
+def _inferred(model: Model, corrected: Mapping[str, TensorType]) -> Model:
+    """``corrected``: types that are known; what they are made from is inferred all the same."""
+    nodes = [node for node in model.nodes if node.output not in corrected]
+    made = [name for node in nodes for name in node.outputs if name]
     large = [name for name, value in model.constants.items() if value.size > _SMALL]
     declared = {
         name: TensorType(helper.np_dtype_to_tensor_dtype(model.constants[name].dtype), model.constants[name].shape)
         for name in large
     }
     small = {k: v for k, v in model.constants.items() if k not in declared}
-    bare = replace(model, constants=small, types={**{i: model.types[i] for i in model.inputs}, **declared})
-    proto = part_proto(bare, model.nodes, [*model.inputs, *large], made)
-    types = {name: model.types[name] for name in model.inputs}
+    types = {**{name: model.types[name] for name in model.inputs}, **corrected}
+    bare = replace(model, constants=small, types={**types, **declared})
+    proto = part_proto(bare, nodes, [*model.inputs, *large, *corrected], made)
     for output in session(proto).get_outputs():
         if output.name in model.outputs and not output.type.startswith("tensor("):
             raise ModelError(

@@ -328,3 +328,22 @@ def test_fixed_batch_of_a_model_that_flattens_it_is_refused() -> None:
     assert refusal(flat, batch=2).startswith("onnxruntime cannot load the model")
     flat.graph.node[0].CopyFrom(node("Flatten", "x", "f", axis=0))
     assert refusal(flat, batch=2).startswith("input x: the model fixes a batch of 1, and it cannot be 2: onnxruntime cannot")
+
+
+# Windows at the edge
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
+        ("ConvTranspose", {"strides": [2, 2], "output_padding": [1, 1], "auto_pad": "SAME_UPPER"}),
+    ],
+)
+def test_windows_at_the_edge_are_those_that_onnxruntime_computes(op: str, attributes: dict[str, Any]) -> None:
+    """It infers one more row and column than it makes."""
+    made = model([node("Relu", "x", "a"), node(op, "a w" if op == "ConvTranspose" else "a", **attributes)], (1, 4, 9, 8), W)
+    net = read(made)
+    assert net.shape("y") == run(made, {"x": np.zeros((1, 4, 9, 8), np.float32)})["y"].shape
+    check_exact(imported(made))
