@@ -218,6 +218,14 @@ def test_constant_operands_of_any_rank(shape: tuple[int, ...], constant: tuple[i
     check_exact(imported(model(nodes, shape, {**Q, "k": values})))
 
 
+@pytest.mark.parametrize("op", ["Relu", "Conv"])
+def test_a_number_of_more_dimensions_than_the_map(op: str) -> None:
+    """The result has the dimensions of both; what follows goes by them."""
+    number = {"c": np.full((1,) * 5, 0.7, np.float32)}
+    nodes = [node(op, "x w" if op == "Conv" else "x", "a"), node("Add", "a c", "b"), node("Mul", "b c", "d"), node("Relu", "d")]
+    check_exact(imported(model(nodes, SHAPE, {**W, **number})))
+
+
 def test_axis_of_scales_beyond_the_rank() -> None:
     nodes = [*ENDS, node("DequantizeLinear", "k ks kz", "dk"), node("Add", "d dk", "a"), *BACK]
     constants = {**Q, "k": np.ones(4, np.int8), "ks": np.full(4, 0.05, np.float32), "kz": np.zeros(4, np.int8)}
