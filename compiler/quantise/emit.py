@@ -219,7 +219,9 @@ class _Writer:
     def _average(self, node: Node) -> None:
         x = node.inputs[0]
         inputs = (self.stored(x), *self._quantisation(x), *self._quantisation(self._final(node)))
-        self._result(node, f"QLinear{node.op_type}", inputs, {**node.attributes, "channels_last": 0}, MICROSOFT)
+        # All of them are 1.
+        attributes = {name: value for name, value in node.attributes.items() if name != "dilations"}
+        self._result(node, f"QLinear{node.op_type}", inputs, {**attributes, "channels_last": 0}, MICROSOFT)
 
     def _stored(self, node: Node) -> None:
         count = len(node.inputs) if node.op_type == "Concat" else 1

@@ -355,3 +355,9 @@ def test_windows_at_the_edge_are_those_that_onnxruntime_computes(op: str, attrib
     net = read(made)
     assert net.shape("y") == run(made, {"x": np.zeros((1, 4, 9, 8), np.float32)})["y"].shape
     check_exact(imported(made))
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_an_average_may_say_that_it_has_no_dilation(mode: str) -> None:
+    pool = node("AveragePool", "x", kernel_shape=[3, 2], auto_pad=mode, dilations=[1, 1])
+    check_exact(imported(model([pool], SHAPE, opset=19)))
