@@ -361,3 +361,12 @@ def test_windows_at_the_edge_are_those_that_onnxruntime_computes(op: str, attrib
 def test_an_average_may_say_that_it_has_no_dilation(mode: str) -> None:
     pool = node("AveragePool", "x", kernel_shape=[3, 2], auto_pad=mode, dilations=[1, 1])
     check_exact(imported(model([pool], SHAPE, opset=19)))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_a_dilated_pool_that_leaves_its_pads_open_is_refused(op: str) -> None:
+    pool = node(op, "x", kernel_shape=[3, 3], auto_pad="SAME_UPPER", dilations=[1, 2])
+    assert refusal(model([pool], SHAPE, opset=19)) == (
+        f"node {op}_y: auto_pad is SAME_UPPER with dilations [1, 2], which onnxruntime leaves out of the pads; "
+        "export the model with pads in numbers"
+    )
