@@ -370,3 +370,8 @@ def test_a_dilated_pool_that_leaves_its_pads_open_is_refused(op: str) -> None:
         f"node {op}_y: auto_pad is SAME_UPPER with dilations [1, 2], which onnxruntime leaves out of the pads; "
         "export the model with pads in numbers"
     )
+
+
+def test_a_node_without_inputs_beside_a_layer() -> None:
+    nodes = [node("RandomNormal", "", "r", shape=[1, 4, 6, 6]), node("Conv", "x w", "a"), node("Shape", "r", "y")]
+    imported(model(nodes, SHAPE, W, ("a", "y")))
