@@ -346,6 +346,7 @@ def test_fixed_batch_of_a_model_that_flattens_it_is_refused() -> None:
     [
         ("MaxPool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
         ("AveragePool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1, "count_include_pad": 1}),
         ("ConvTranspose", {"strides": [2, 2], "output_padding": [1, 1], "auto_pad": "SAME_UPPER"}),
     ],
 )
@@ -375,3 +376,14 @@ def test_a_dilated_pool_that_leaves_its_pads_open_is_refused(op: str) -> None:
 def test_a_node_without_inputs_beside_a_layer() -> None:
     nodes = [node("RandomNormal", "", "r", shape=[1, 4, 6, 6]), node("Conv", "x w", "a"), node("Shape", "r", "y")]
     imported(model(nodes, SHAPE, W, ("a", "y")))
+
+
+def test_a_window_that_reaches_over_on_one_side_alone() -> None:
+    """The rows have a last window that begins within the map, the columns one that begins behind it."""
+    pool: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}
+    check_exact(imported(model([node("Relu", "x", "a"), node("MaxPool", "a", "b", **pool), node("Cos", "b")], (1, 4, 10, 9))))
+    average = node("AveragePool", "x", **pool, pads=[0, 0, 0, 1], count_include_pad=1)
+    assert refusal(model([average], (1, 4, 10, 8))) == (
+        "node AveragePool_y: ceil_mode adds a window on one side and none on the other, whose padding cannot be given in "
+        "numbers; export the model with ceil_mode 0"
+    )
