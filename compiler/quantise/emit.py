@@ -243,7 +243,9 @@ class _Writer:
         inputs = []
         for index, name in enumerate(node.inputs):
             value = self.model.constants.get(name) if name else None
-            if value is not None and value.dtype == np.float32 and value.size > 1 and _is_operand(node, index):
+            weights = node.op_type == "ConvTranspose" and index == 1
+            many = value is not None and value.dtype == np.float32 and value.size > 1 and _is_operand(node, index)
+            if value is not None and (weights or many):
                 inputs.append(self._dequantised(node, name, value))
             elif value is not None and node.op_type == "ConvTranspose":
                 inputs.append(self._whole_bias(node, inputs[1], value))

@@ -387,3 +387,8 @@ def test_a_window_that_reaches_over_on_one_side_alone() -> None:
         "node AveragePool_y: ceil_mode adds a window on one side and none on the other, whose padding cannot be given in "
         "numbers; export the model with ceil_mode 0"
     )
+
+
+def test_a_transposed_convolution_of_one_weight() -> None:
+    constants = {"w": np.full((1, 1, 1, 1), 0.7, np.float32), "b": np.full(1, 0.3, np.float32)}
+    check_exact(imported(model([node("ConvTranspose", "x w b", strides=[2, 2])], (1, 1, 4, 5), constants)))
