@@ -22,6 +22,7 @@ SCALE_INPUTS: dict[str, tuple[int, ...]] = {
 """The inputs of each operator that are scales."""
 
 _BOUNDED = ("Clip", "Pad")
+_POOLS = ("MaxPool", "AveragePool", "LpPool")
 _DOMAINS = ("", "ai.onnx.ml", MICROSOFT, DOMAIN)
 _OF_ONNXRUNTIME = ("SimplifiedLayerNormalization",)
 """Operators that onnxruntime has in the domain of ONNX."""
@@ -82,6 +83,18 @@ def check_constants(model: Model) -> None:
         _check_quantisation(model, node)
         if node.domain == DOMAIN:
             _check_call(model, node)
+
+
+def check_windows(nodes: Iterable[Node]) -> None:
+    """Pads that onnxruntime computes for a pool as if it had no dilation, and then has another size than it infers."""
+    for node in nodes:
+        dilation = node.integers("dilations", ())
+        mode = node.text("auto_pad", "NOTSET")
+        if node.op_type in _POOLS and not node.domain and mode.startswith("SAME") and max(dilation, default=1) > 1:
+            raise ModelError(
+                f"node {node.name}: auto_pad is {mode} with dilations {list(dilation)}, which onnxruntime "
+                "leaves out of the pads; export the model with pads in numbers"
+            )
 
 
 def check_shapes(model: Model) -> None:

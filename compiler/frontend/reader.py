@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from onnx import inliner, numpy_helper, version_converter
 
 from compiler.definitions.by_name import is_definition
-from compiler.frontend.checks import check_constants, check_operators, check_shapes, ordered
+from compiler.frontend.checks import check_constants, check_operators, check_shapes, check_windows, ordered
 from compiler.frontend.errors import ModelError
 from compiler.frontend.external import with_external_data
 from compiler.frontend.folding import fold_constants, with_constant_outputs, without_identities
@@ -144,6 +144,7 @@ def from_proto(proto: onnx.ModelProto) -> Model:
     inputs = tuple(v.name for v in graph.input if v.name not in constants)
     opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
     check_operators(nodes, opsets)
+    check_windows(nodes)
     model = Model(
         graph.name, ordered(nodes, {*inputs, *constants, ""}), constants, {}, inputs,
         tuple(v.name for v in graph.output), opsets,

@@ -144,7 +144,7 @@ def _coarsen_means(
     """Means that are next to nothing beside what they are taken of: onnxruntime's kernel refuses so fine a scale."""
     for node in model.nodes:
         found = params.get(node.output)
-        shape = model.shape(node.inputs[0])
+        shape = model.shape(node.input(0))
         if node.op_type != "GlobalAveragePool" or forms.of.get(node.name) is not Form.AVERAGE or found is None or shape is None:
             continue
         ratio = params[node.inputs[0]].scale / (found.scale * math.prod(shape[2:]))

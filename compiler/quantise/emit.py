@@ -219,7 +219,9 @@ class _Writer:
     def _average(self, node: Node) -> None:
         x = node.inputs[0]
         inputs = (self.stored(x), *self._quantisation(x), *self._quantisation(self._final(node)))
-        self._result(node, f"QLinear{node.op_type}", inputs, {**node.attributes, "channels_last": 0}, MICROSOFT)
+        # All of them are 1.
+        attributes = {name: value for name, value in node.attributes.items() if name != "dilations"}
+        self._result(node, f"QLinear{node.op_type}", inputs, {**attributes, "channels_last": 0}, MICROSOFT)
 
     def _stored(self, node: Node) -> None:
         count = len(node.inputs) if node.op_type == "Concat" else 1
@@ -241,7 +243,9 @@ class _Writer:
         inputs = []
         for index, name in enumerate(node.inputs):
             value = self.model.constants.get(name) if name else None
-            if value is not None and value.dtype == np.float32 and value.size > 1 and _is_operand(node, index):
+            weights = node.op_type == "ConvTranspose" and index == 1
+            many = value is not None and value.dtype == np.float32 and value.size > 1 and _is_operand(node, index)
+            if value is not None and (weights or many):
                 inputs.append(self._dequantised(node, name, value))
             elif value is not None and node.op_type == "ConvTranspose":
                 inputs.append(self._whole_bias(node, inputs[1], value))

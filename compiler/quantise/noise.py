@@ -72,10 +72,10 @@ def noise_of_feeds(
 
 
 def decibels(signal: float, noise: float) -> float:
-    """The ratio of two powers in decibels."""
+    """The ratio of two powers in decibels; the least, where the noise is beyond numbers."""
     if noise == 0.0:
         return math.inf
-    return 10 * math.log10(signal / noise) if signal > 0.0 else -math.inf
+    return 10 * math.log10(signal / noise) if signal / noise > 0.0 else -math.inf
 
 
 def _in_both(float_model: Model, quantised: Model) -> Iterator[str]:

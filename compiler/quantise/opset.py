@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 from onnx import numpy_helper, version_converter
 
 from compiler.frontend.errors import ModelError
-from compiler.frontend.model import MICROSOFT, Array, Model, TensorType, from_node_proto, part_proto
+from compiler.frontend.model import MICROSOFT, Array, Model, Node, TensorType, from_node_proto, part_proto
 
 TARGET = 13
 """DequantizeLinear per channel, Clip and MaxPool on int8."""
+_SPELT = 11
+"""Resize says how it rounds, and Pad has its value as an input."""
 _SMALL = 64
 """Larger constants are weights; the converter need not see them."""
 
@@ -33,5 +37,25 @@ def modernised(model: Model) -> Model:
         ) from None
     constants: dict[str, Array] = dict(model.constants)
     constants |= {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
-    nodes = tuple(from_node_proto(n, n.name or f"{n.op_type}_{i}") for i, n in enumerate(proto.graph.node))
-    return replace(model, nodes=nodes, constants=constants, opsets=opsets)
+    nodes = [from_node_proto(n, n.name or f"{n.op_type}_{i}") for i, n in enumerate(proto.graph.node)]
+    if version < _SPELT:
+        nodes = [_spelt_out(node, constants) for node in nodes]
+    return replace(model, nodes=tuple(nodes), constants=constants, opsets=opsets)
+
+
+def _spelt_out(node: Node, constants: Mapping[str, Array]) -> Node:
+    """What the converter leaves out of operators that say more since operator set 11."""
+    if node.op_type == "Pad":
+        return replace(node, attributes={k: v for k, v in node.attributes.items() if k != "value"})
+    if node.op_type != "Resize":
+        return node
+    scales = constants.get(node.input(2), np.ones(1))
+    if scales.min() < 1 < scales.max() and node.text("mode", "nearest") == "nearest":
+        raise ModelError(
+            f"node {node.name}: scales {scales.tolist()} make one side smaller and another larger, and before operator set "
+            f"{_SPELT} each is rounded another way; export the model with operator set {TARGET}"
+        )
+    rounding = "ceil" if scales.min() < 1 else "floor"
+    return replace(
+        node, attributes={**node.attributes, "coordinate_transformation_mode": "asymmetric", "nearest_mode": rounding}
+    )

@@ -23,6 +23,7 @@ from compiler.quantise.instances import as_rows
 from compiler.quantise.joins import last_joins
 from compiler.quantise.masks import with_bounded_masks
 from compiler.quantise.methods import MEASURED, UNMEASURED, method_of
+from compiler.quantise.names import with_free_names
 from compiler.quantise.opset import modernised
 from compiler.quantise.phases import by_phases
 from compiler.quantise.quotients import with_reciprocals
@@ -85,7 +86,7 @@ def quantise(
     """``given``: the forms of inputs that do not come from their statistics; ``extras``: of the machine."""
     choices.check()
     scheme = SCHEMES[choices.scheme]
-    folded = with_types(fold_constants(modernised(model), weights=True))
+    folded = with_types(fold_constants(modernised(with_free_names(model)), weights=True))
     if extras.products and extras.rows:
         folded = with_types(as_rows(folded))
     prepared = with_types(_simplified(folded))

@@ -17,6 +17,7 @@ from compiler.frontend.session import run_session, session
 from compiler.frontend.types import with_types
 from compiler.quantise.arrays import read_arrays
 from compiler.quantise.choices import Choices
+from compiler.quantise.names import fresh, renamed
 from compiler.quantise.opset import modernised
 from compiler.quantise.quantise import CalibrationData, Quantised, quantise
 from compiler.quantise.statistics import CalibrationError, Progress, Statistics, batches, random_data
@@ -120,12 +121,12 @@ def _spliced(model: Model, part: Model, quantised: Model) -> Model:
     kept = {name for node in left for name in (*node.outputs, *node.reads()) if name}
     both = {name for name in ours & kept - border if not _same_constant(model, quantised, name)}
     taken = {*ours, *kept, *fixed}
-    old = _fresh(both - fixed, taken)
-    new = _fresh(both & fixed, taken)
+    old = fresh(both - fixed, taken)
+    new = fresh(both & fixed, taken)
     staying = {node.name for node in left}
-    names = _fresh({node.name for node in quantised.nodes} & staying, staying | {node.name for node in quantised.nodes})
-    nodes = [_renamed(node, old) for node in left]
-    nodes += [_renamed(replace(node, name=names.get(node.name, node.name)), new) for node in quantised.nodes]
+    names = fresh({node.name for node in quantised.nodes} & staying, staying | {node.name for node in quantised.nodes})
+    nodes = [renamed(node, old) for node in left]
+    nodes += [renamed(replace(node, name=names.get(node.name, node.name)), new) for node in quantised.nodes]
     constants = {old.get(name, name): value for name, value in model.constants.items()}
     constants |= {new.get(name, name): value for name, value in quantised.constants.items()}
     types = {name: kind for name, kind in model.types.items() if name in model.inputs}
@@ -136,22 +137,3 @@ def _spliced(model: Model, part: Model, quantised: Model) -> Model:
 def _same_constant(model: Model, other: Model, name: str) -> bool:
     a, b = model.constants.get(name), other.constants.get(name)
     return a is not None and b is not None and a.dtype == b.dtype and np.array_equal(a, b)
-
-
-def _fresh(names: Collection[str], taken: Collection[str]) -> dict[str, str]:
-    """A name for each of these that nobody has."""
-    used, found = set(taken), {}
-    for name in sorted(names):
-        fresh = name
-        while fresh in used:
-            fresh += "'"
-        used.add(fresh)
-        found[name] = fresh
-    return found
-
-
-def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    if not names:
-        return node
-    inputs, outputs = (tuple(names.get(name, name) for name in side) for side in (node.inputs, node.outputs))
-    return replace(node, inputs=inputs, outputs=outputs)

@@ -94,11 +94,11 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
             None,
             value.channel_dim,
         )
-        if node.op_type == "Add" and per_channel and not value.is_clamped:
+        if node.op_type == "Add" and per_channel and constant.ndim <= value.rank and not value.is_clamped:
             return linear.with_bias(value, constant)
         require(general.quantised_after)
     if constant.size == 1 and isinstance(value, Mapped | Unary):
-        return Unary(_source(value), node.output)
+        return Unary(pairs.of_rank(_source(value), len(ctx.shape(node.output))), node.output)
     if not isinstance(value, Mapped):
         require(general.quantised_after)
     assert isinstance(value, Mapped)
@@ -145,6 +145,7 @@ def qlinear_pair(ctx: Context, node: Node) -> None:
         assert isinstance(mapped, Mapped)
         assert not isinstance(values, Mapped)
         if values.size == 1:
+            mapped = pairs.of_rank(mapped, len(ctx.shape(node.output)))
             ctx.values[node.output] = applied(ctx, mapped, function_of(ctx, node), params, node.output, node.name)
             return
         place = 0 if isinstance(b, Mapped) else 3

@@ -51,7 +51,7 @@ def _alike(ctx: Context, a: Mapped, b: Mapped, rank: int) -> tuple[str, Mapped, 
     second, last = letters_for(rank), last_letters_for(rank)
     assert second is not None
     assert last is not None
-    a, b = _of_rank(a, rank), _of_rank(b, rank)
+    a, b = of_rank(a, rank), of_rank(b, rank)
     for letters in (second, last):
         try:
             return letters, arranged(ctx, a, letters, cheap=True), arranged(ctx, b, letters, cheap=True)
@@ -69,7 +69,8 @@ def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return len(other) > len(shape) and math.prod(shape) == 1
 
 
-def _of_rank(value: Mapped, rank: int) -> Mapped:
+def of_rank(value: Mapped, rank: int) -> Mapped:
+    """With ones before its dimensions, as many as that rank asks for."""
     layout = value.layout.reshaped((1,) * (rank - len(value.shape)) + value.shape)
     assert layout is not None
     return replace(value, layout=layout)

@@ -218,6 +218,14 @@ def test_constant_operands_of_any_rank(shape: tuple[int, ...], constant: tuple[i
     check_exact(imported(model(nodes, shape, {**Q, "k": values})))
 
 
+@pytest.mark.parametrize("op", ["Relu", "Conv"])
+def test_a_number_of_more_dimensions_than_the_map(op: str) -> None:
+    """The result has the dimensions of both; what follows goes by them."""
+    number = {"c": np.full((1,) * 5, 0.7, np.float32)}
+    nodes = [node(op, "x w" if op == "Conv" else "x", "a"), node("Add", "a c", "b"), node("Mul", "b c", "d"), node("Relu", "d")]
+    check_exact(imported(model(nodes, SHAPE, {**W, **number})))
+
+
 def test_axis_of_scales_beyond_the_rank() -> None:
     nodes = [*ENDS, node("DequantizeLinear", "k ks kz", "dk"), node("Add", "d dk", "a"), *BACK]
     constants = {**Q, "k": np.ones(4, np.int8), "ks": np.full(4, 0.05, np.float32), "kz": np.zeros(4, np.int8)}
@@ -328,3 +336,59 @@ def test_fixed_batch_of_a_model_that_flattens_it_is_refused() -> None:
     assert refusal(flat, batch=2).startswith("onnxruntime cannot load the model")
     flat.graph.node[0].CopyFrom(node("Flatten", "x", "f", axis=0))
     assert refusal(flat, batch=2).startswith("input x: the model fixes a batch of 1, and it cannot be 2: onnxruntime cannot")
+
+
+# Windows at the edge
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}),
+        ("AveragePool", {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1, "count_include_pad": 1}),
+        ("ConvTranspose", {"strides": [2, 2], "output_padding": [1, 1], "auto_pad": "SAME_UPPER"}),
+    ],
+)
+def test_windows_at_the_edge_are_those_that_onnxruntime_computes(op: str, attributes: dict[str, Any]) -> None:
+    """It infers one more row and column than it makes."""
+    made = model([node("Relu", "x", "a"), node(op, "a w" if op == "ConvTranspose" else "a", **attributes)], (1, 4, 9, 8), W)
+    net = read(made)
+    assert net.shape("y") == run(made, {"x": np.zeros((1, 4, 9, 8), np.float32)})["y"].shape
+    check_exact(imported(made))
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_an_average_may_say_that_it_has_no_dilation(mode: str) -> None:
+    pool = node("AveragePool", "x", kernel_shape=[3, 2], auto_pad=mode, dilations=[1, 1])
+    check_exact(imported(model([pool], SHAPE, opset=19)))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_a_dilated_pool_that_leaves_its_pads_open_is_refused(op: str) -> None:
+    pool = node(op, "x", kernel_shape=[3, 3], auto_pad="SAME_UPPER", dilations=[1, 2])
+    assert refusal(model([pool], SHAPE, opset=19)) == (
+        f"node {op}_y: auto_pad is SAME_UPPER with dilations [1, 2], which onnxruntime leaves out of the pads; "
+        "export the model with pads in numbers"
+    )
+
+
+def test_a_node_without_inputs_beside_a_layer() -> None:
+    nodes = [node("RandomNormal", "", "r", shape=[1, 4, 6, 6]), node("Conv", "x w", "a"), node("Shape", "r", "y")]
+    imported(model(nodes, SHAPE, W, ("a", "y")))
+
+
+def test_a_window_that_reaches_over_on_one_side_alone() -> None:
+    """The rows have a last window that begins within the map, the columns one that begins behind it."""
+    pool: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1}
+    check_exact(imported(model([node("Relu", "x", "a"), node("MaxPool", "a", "b", **pool), node("Cos", "b")], (1, 4, 10, 9))))
+    average = node("AveragePool", "x", **pool, pads=[0, 0, 0, 1], count_include_pad=1)
+    assert refusal(model([average], (1, 4, 10, 8))) == (
+        "node AveragePool_y: ceil_mode adds a window on one side and none on the other, whose padding cannot be given in "
+        "numbers; export the model with ceil_mode 0"
+    )
+
+
+def test_a_transposed_convolution_of_one_weight() -> None:
+    constants = {"w": np.full((1, 1, 1, 1), 0.7, np.float32), "b": np.full(1, 0.3, np.float32)}
+    check_exact(imported(model([node("ConvTranspose", "x w b", strides=[2, 2])], (1, 1, 4, 5), constants)))

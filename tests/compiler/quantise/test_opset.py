@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from compiler.frontend.errors import ModelError
 from compiler.frontend.model import to_proto
 from compiler.frontend.reader import read
 from compiler.frontend.session import run
@@ -16,3 +18,28 @@ def test_operators_of_other_domains_stay() -> None:
     found, values = modernised(net), {"x": np.arange(-1, 3, dtype=np.float32).reshape(1, 4)}
     assert found.opsets[""] == TARGET
     np.testing.assert_array_equal(run(to_proto(found), values)["y"], run(to_proto(net), values)["y"])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("scales", [(2, 2), (1.5, 1.7), (0.5, 0.6)])
+@pytest.mark.parametrize("opset", [9, 10])
+def test_an_old_resize_takes_the_same_pixels(mode: str, scales: tuple[float, float], opset: int) -> None:
+    if opset == 9 and scales[0] < 1:
+        pytest.skip("Upsample makes no side smaller")
+    resize = node("Resize" if opset == 10 else "Upsample", "x s", mode=mode)
+    net = read(model([resize], (1, 1, 7, 9), {"s": np.array([1, 1, *scales], np.float32)}, opset=opset))
+    values = {"x": np.arange(63, dtype=np.float32).reshape(1, 1, 7, 9)}
+    np.testing.assert_array_equal(run(to_proto(modernised(net)), values)["y"], run(to_proto(net), values)["y"])
+
+
+def test_an_old_resize_that_rounds_two_ways_is_refused() -> None:
+    scales = {"s": np.array([1, 1, 2, 0.5], np.float32)}
+    net = read(model([node("Resize", "x s", mode="nearest")], (1, 1, 6, 6), scales, opset=10))
+    with pytest.raises(ModelError, match="each is rounded another way"):
+        modernised(net)
+
+
+def test_an_old_pad_may_have_a_value_that_it_does_not_read() -> None:
+    net = read(model([node("Pad", "x", mode="reflect", pads=[0, 0, 1, 1, 0, 0, 1, 1], value=0.0)], (1, 1, 4, 4), opset=9))
+    values = {"x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)}
+    np.testing.assert_array_equal(run(to_proto(modernised(net)), values)["y"], run(to_proto(net), values)["y"])

@@ -96,6 +96,7 @@ def test_signal_to_noise_is_that_of_values_seen_by_themselves() -> None:
     assert rows["d"].decibels == pytest.approx(10 * math.log10(signal / noise))
     assert 15 < rows["y"].decibels < 60
     assert (decibels(1.0, 0.0), decibels(0.0, 1.0), decibels(100.0, 1.0)) == (math.inf, -math.inf, 20.0)
+    assert decibels(1.0, math.inf) == decibels(1.0, math.nan) == -math.inf
 
 
 def test_signal_to_noise_of_what_shares_a_scale() -> None:
