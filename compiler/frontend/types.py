@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import onnx
 from onnx import helper
 
+from compiler.frontend.edge_windows import with_pads_in_numbers
 from compiler.frontend.errors import ModelError
-from compiler.frontend.model import Model, Node, TensorType, part_proto
-from compiler.frontend.session import run, session
+from compiler.frontend.model import Model, TensorType, part_proto
+from compiler.frontend.session import session
 
 _SMALL = 256
 """Constants of more elements cannot be shapes: they are declared, not handed over, which saves their bytes."""
@@ -44,58 +44,14 @@ def _named(text: str) -> int:
 
 
 def with_types(model: Model) -> Model:
+    """The model with all types. Windows at the edge get pads in numbers where onnxruntime infers another size than it makes;
+    what follows them then has other sizes, too."""
     while True:
         typed = _inferred(model)
-        plain = {node.name: _in_numbers(typed, node) for node in model.nodes if _reaches_over(node)}
-        changed = next((name for name, node in plain.items() if node is not None), None)
-        if changed is None:
+        changed = with_pads_in_numbers(typed)
+        if changed is typed:
             return typed
-        # What follows it has other sizes, too.
-        model = replace(model, nodes=tuple(plain[changed] or node if node.name == changed else node for node in model.nodes))
-
-
-def _reaches_over(node: Node) -> bool:
-    """Whether onnxruntime may infer more than it makes: a last window of ``ceil_mode`` that begins behind the map, or padding
-    of an output that ``auto_pad`` takes away again."""
-    return bool(node.integer("ceil_mode", 0)) or any(node.integers("output_padding", ()))
-
-
-def _in_numbers(model: Model, node: Node) -> Node | None:
-    """The node with pads that give the size that onnxruntime makes of zeros; None, if it is the one that it infers."""
-    read = {name: model.types[name] for name in node.reads() if name not in model.constants}
-    inferred = model.shape(node.output)
-    if inferred is None or any(known.shape is None for known in read.values()):
-        return None
-    types = {**model.types, node.output: TensorType(model.elem(node.output), None)}
-    part = part_proto(replace(model, types=types), [node], [*read], [node.output])
-    zeros = {n: np.zeros(t.shape or (), helper.tensor_dtype_to_np_dtype(t.elem)) for n, t in read.items()}
-    made = run(part, zeros)[node.output].shape
-    if made == inferred:
-        return None
-    size, out = (model.shape(node.inputs[0]) or ())[2:], made[2:]
-    rank = len(size)
-    transposed = node.op_type == "ConvTranspose"
-    kernel = (model.shape(node.inputs[1]) or ())[2:] if transposed else node.integers("kernel_shape", ())
-    strides, dilations = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
-    extra, given = node.integers("output_padding", [0] * rank), node.integers("pads", [0] * 2 * rank)
-    first, last = [], []
-    for i, reach in enumerate((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)):
-        if transposed:
-            total = max(0, strides[i] * (size[i] - 1) + extra[i] + reach - out[i])
-            first.append(total // 2 if node.text("auto_pad", "") == "SAME_UPPER" else total - total // 2)
-            last.append(total - first[i])
-        else:
-            first.append(given[i])
-            last.append(max(given[i + rank], strides[i] * (out[i] - 1) + reach - size[i] - first[i]))
-            counted = node.integer("count_include_pad", 0) and any(given)
-            if last[i] > given[i + rank] and (counted or last[i] >= kernel[i]):
-                raise ModelError(
-                    f"node {node.name}: ceil_mode adds a window on one side and none on the other, whose padding cannot be "
-                    "given in numbers; export the model with ceil_mode 0"
-                )
-    spelt = {"auto_pad", "ceil_mode", *(() if any(given) else ("count_include_pad",))}
-    attributes = {name: value for name, value in node.attributes.items() if name not in spelt}
-    return replace(node, attributes={**attributes, "pads": [*first, *last]})
+        model = replace(model, nodes=changed.nodes)
 
 
 def _inferred(model: Model) -> Model:

@@ -10,16 +10,22 @@ from onnx import numpy_helper, version_converter
 
 from compiler.frontend.errors import ModelError
 from compiler.frontend.model import MICROSOFT, Array, Model, Node, TensorType, from_node_proto, part_proto
+from compiler.frontend.session import RuntimeRefusal, run
+from compiler.quantise.noise import decibels
+from compiler.quantise.statistics import noise_for
 
 TARGET = 13
 """DequantizeLinear per channel, Clip and MaxPool on int8."""
 _SPELT = 11
 """Resize says how it rounds, and Pad has its value as an input."""
+_ALIKE = 60.0
+"""Decibels between the outputs of two models that compute the same in float32."""
 _SMALL = 64
 """Larger constants are weights; the converter need not see them."""
 
 
 def modernised(model: Model) -> Model:
+    """The model on operator set ``TARGET`` or newer, with the operators of onnxruntime's own domain."""
     version = model.opsets.get("", 0)
     opsets = {**model.opsets, "": max(version, TARGET), MICROSOFT: model.opsets.get(MICROSOFT, 1)}
     if version >= TARGET:
@@ -40,7 +46,42 @@ def modernised(model: Model) -> Model:
     nodes = [from_node_proto(n, n.name or f"{n.op_type}_{i}") for i, n in enumerate(proto.graph.node)]
     if version < _SPELT:
         nodes = [_spelt_out(node, constants) for node in nodes]
-    return replace(model, nodes=tuple(nodes), constants=constants, opsets=opsets)
+    converted = replace(model, nodes=tuple(nodes), constants=constants, opsets=opsets)
+    _check_values(model, converted, declared)
+    return converted
+
+
+def _check_values(model: Model, converted: Model, large: Mapping[str, TensorType]) -> None:
+    """The converter has its faults: on noise, both models must compute the same. ``large``: constants that are handed over."""
+    feeds = {**noise_for(model), **{name: model.constants[name] for name in large}}
+
+    def outputs(each: Model) -> dict[str, Array]:
+        small = {name: value for name, value in each.constants.items() if name not in large}
+        bare = replace(each, constants=small, types={**model.types, **large})
+        return run(part_proto(bare, each.nodes, [*model.inputs, *large], model.outputs), feeds)
+
+    try:
+        expected = outputs(model)
+    except RuntimeRefusal:  # noise is no input for every model
+        return
+    found = outputs(converted)
+    for name, value in expected.items():
+        if not _alike(value, found[name]) and _alike(value, outputs(model)[name]):
+            raise ModelError(
+                f"output {name}: onnx's converter from operator set {model.opsets.get('', 0)} to {TARGET} gives it other "
+                f"values; export the model with operator set {TARGET}"
+            )
+
+
+def _alike(expected: Array, found: Array) -> bool:
+    """Equal but for what the order of sums changes."""
+    if expected.dtype.kind != "f":
+        return np.array_equal(expected, found)
+    finite = np.isfinite(expected)
+    if not np.array_equal(finite, np.isfinite(found)):
+        return False
+    signal, noise = (np.square(v[finite].astype(np.float64)).sum() for v in (expected, found - expected))
+    return decibels(signal, noise) > _ALIKE
 
 
 def _spelt_out(node: Node, constants: Mapping[str, Array]) -> Node:

@@ -113,6 +113,11 @@ def random_data(model: Model) -> dict[str, Array]:
         CalibrationWarning,
         stacklevel=2,
     )
+    return noise_for(model)
+
+
+def noise_for(model: Model) -> dict[str, Array]:
+    """Seeded noise for every float input, and zeros for all others."""
     rng = np.random.default_rng(_SEED)
     data: dict[str, Array] = {}
     for name in model.inputs:

@@ -21,12 +21,15 @@ def test_operators_of_other_domains_stay() -> None:
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("scales", [(2, 2), (1.5, 1.7), (0.5, 0.6)])
-@pytest.mark.parametrize("opset", [9, 10])
-def test_an_old_resize_takes_the_same_pixels(mode: str, scales: tuple[float, float], opset: int) -> None:
-    if opset == 9 and scales[0] < 1:
-        pytest.skip("Upsample makes no side smaller")
-    resize = node("Resize" if opset == 10 else "Upsample", "x s", mode=mode)
+@pytest.mark.parametrize(
+    ("opset", "op", "scales"),
+    [
+        (9, "Upsample", (2, 2)), (9, "Upsample", (1.5, 1.7)), (10, "Resize", (2, 2)), (10, "Resize", (1.5, 1.7)),
+        (10, "Resize", (0.5, 0.6)),
+    ],
+)  # fmt: skip
+def test_an_old_resize_takes_the_same_pixels(mode: str, opset: int, op: str, scales: tuple[float, float]) -> None:
+    resize = node(op, "x s", mode=mode)
     net = read(model([resize], (1, 1, 7, 9), {"s": np.array([1, 1, *scales], np.float32)}, opset=opset))
     values = {"x": np.arange(63, dtype=np.float32).reshape(1, 1, 7, 9)}
     np.testing.assert_array_equal(run(to_proto(modernised(net)), values)["y"], run(to_proto(net), values)["y"])
@@ -43,3 +46,15 @@ def test_an_old_pad_may_have_a_value_that_it_does_not_read() -> None:
     net = read(model([node("Pad", "x", mode="reflect", pads=[0, 0, 1, 1, 0, 0, 1, 1], value=0.0)], (1, 1, 4, 4), opset=9))
     values = {"x": np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)}
     np.testing.assert_array_equal(run(to_proto(modernised(net)), values)["y"], run(to_proto(net), values)["y"])
+
+
+def test_what_the_converter_gets_wrong_is_refused() -> None:
+    """It leaves out that Hardmax before operator set 13 takes all dimensions from its axis on as one."""
+    net = read(model([node("Hardmax", "x", axis=1)], (1, 4, 3, 3), opset=11))
+    with pytest.raises(ModelError, match="output y: onnx's converter from operator set 11 to 13 gives it other values"):
+        modernised(net)
+
+
+def test_what_differs_in_every_run_is_not_compared() -> None:
+    net = read(model([node("RandomNormalLike", "x", "r"), node("Add", "x r")], (1, 4, 3, 3), opset=11))
+    assert modernised(net).opsets[""] == TARGET
