@@ -30,8 +30,8 @@ def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always:
 
 
 class ReadPort(wiring.Component):
-    """Takes one request per cycle while its lanes are granted at once. The latency from request to answer is ``BANK_LATENCY +
-    2``: queue, then grant, bank and queue.
+    """Takes one request per cycle while its lanes are granted at once. The latency from request to answer is
+    ``BANK_LATENCY + 2``: queue, then grant, bank and queue.
 
     Lanes are granted one by one; the word of a lane that was granted early waits where the answer will be. A request begins
     only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place. So the reader of

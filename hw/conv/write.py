@@ -90,7 +90,7 @@ class ResultWriter(wiring.Component):
         if not self.config.act16:
             return pick(low, place.word)
         both = [word for pair in zip(low, self._words(pixel, 8), strict=True) for word in pair]
-        # Results of 8 bits have no high bytes between their words, so the number counts by two.
+        # Results of 8 bits have no high bytes, so their words are the even ones of ``both``.
         number = place.word if len(low) == 1 else Mux(place.y16, place.word, place.word << 1)
         return pick(both, number[: (len(both) - 1).bit_length()])
 

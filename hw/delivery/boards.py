@@ -50,7 +50,7 @@ def boards_for(config: MachineConfig) -> tuple[Board, ...]:
 
 
 def board_named(name: str, config: MachineConfig) -> Board:
-    """The board of that name. Raises an error if its chip is not the one that the configuration is for."""
+    """The board of that name. Raises an error if there is none, or if the configuration is not for its chip."""
     found = next((board for board in BOARDS if board.name == name), None)
     if found is None:
         known = [board.name for board in BOARDS]

@@ -95,7 +95,7 @@ class ChunkFeeder(wiring.Component):
             chunk.last.eq(beat.last & ~fill),
             chunk.error.eq(beat.error & ~fill),
             self.chunks.valid.eq(self.beats.valid & ~beat.tag.parameter),
-            # This is ``~fill``, because never are both of them high. It has gates of its own, because READY has a long path.
+            # This is ``~fill``, for the two are never high at once. It has gates of its own, because READY has a long path.
             passes.eq(filling == (begin & beat.tag.padded)),
             self.beats.ready.eq(Mux(beat.tag.parameter, self.aside, self.chunks.ready & passes)),
         ]

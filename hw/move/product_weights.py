@@ -192,7 +192,7 @@ class ProductWriter(wiring.Component):
         return m
 
     def _place(self, m: Module, now: Any, step: Value, end_pixel: Value, end_lanes: Value) -> Value:
-        """The number of the word that is written. Returns whether the buffer does not have it."""
+        """Drives the number of the word that is written. Returns whether the buffer does not have it."""
         base = Signal(17)
         """The word of the pixel's first step."""
         addr = Signal(17)

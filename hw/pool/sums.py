@@ -63,7 +63,7 @@ class WindowSums:
         self._taps, self._control = taps, control
         going = [Signal(name=f"goes_{stage}") for stage in range(len(control) - 1)]
         self._goes = [Spread(m, goes, step.move & at.valid) for goes, at in zip(going, control, strict=False)]
-        """The stages that a step leaves."""
+        """High, for each stage, when a step leaves it."""
         pixels, several = range(config.px_p), range(config.pool_taps)
         # The sums by turns add in every cycle, so they add 0 where there is no step. The others rest then.
         enables = step.moves if pool_by_turns(config) else step.takes

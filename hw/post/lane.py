@@ -3,8 +3,8 @@
 **Rounding in place.** Step 2 of docs/reference/semantics.md rounds ``t`` to 24 significant bits. Nothing is normalised. After
 half a unit has been added, those low bits (of seven, for a sum of 32) are cleared that ``|t|`` has beyond 24. A thermometer of
 its high bits tells which (``lost``). The value keeps its scale. Let ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits
-inverted) if not. Let ``e`` bits be lost and ``h = 2^(e-1)``. Then ties to even means ``floor(y + (h - 1) + y_e)`` and ``floor(y
-+ h + y_e)``. So one addition takes the sign off and rounds the magnitude.
+inverted) if not. Let ``e`` bits be lost and ``h = 2^(e-1)``. Then ties to even means ``floor(y + (h - 1) + y_e)`` and
+``floor(y + h + y_e)``. So one addition takes the sign off and rounds the magnitude.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ because the significand of ``h + 1/2`` is even. ``c = 25 - I``, where ``I`` is t
 is half as large, but there both make 0. So there is no normalisation and no second adder.
 
 Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, and ``rest`` the bits that follow. Above the tie ``f`` is
-less than ``2^I``, or it is ``2^I`` and ``rest`` is 0. Below the tie ``f`` with all bits inverted is less than ``2^I`` (if ``I =
-0`` that changes nothing, because ``h`` is even). ``2^I - 1`` is the thermometer of ``h``.
+less than ``2^I``, or it is ``2^I`` and ``rest`` is 0. Below the tie ``f`` with all bits inverted is less than ``2^I`` (if
+``I = 0`` that changes nothing, because ``h`` is even). ``2^I - 1`` is the thermometer of ``h``.
 
 **One shift.** The shift is by a multiple of 4 bits, so it takes two rows of 4:1 multiplexers. The factors hold the rest of a
 scale's exponent. The magnitude is doubled where it is rounded (it loses a bit more, and that bit is zero). A significand of 24

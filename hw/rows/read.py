@@ -20,10 +20,9 @@ from isa.depths import ROW_ANSWERS
 
 
 class ReadRows(wiring.Component):
-    """Reads the rows of an instruction, a word per cycle while the bank is free, or per as many cycles as a word has slices. It
-    puts each slice out at ``o`` and into the row buffer (``write``), one cycle after it is cut off. A row begins only while
-    there is ``room`` for it; ``begun`` strobes then. Words wait for their banks and for the slices before them, and slices wait
-    for words.
+    """Reads the rows of an instruction. A word takes one cycle, or as many as it has slices. Each slice comes out at ``o`` and
+    goes into the row buffer (``write``), one cycle after it is cut off. A row begins only while there is ``room`` for it;
+    ``begun`` strobes then. Words wait for their banks and for the slices before them, and slices wait for words.
 
     ``begin`` starts, and ``runs`` allows new reads. ``outside`` is high from the cycle on in which a word is not in the buffer.
     That word is not asked for.

@@ -17,8 +17,8 @@ from isa.config import MachineConfig
 class WindowGenerator(wiring.Component):
     """Loops over outer iteration, pixel group, ``ky``, ``kx`` and inner vector, one step per cycle.
 
-    No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has fewer than about ``px_p +
-    6`` steps. A chain of address generators does everything with additions and comparisons:
+    No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has fewer than about
+    ``px_p + 6`` steps. A chain of address generators does everything with additions and comparisons:
 
     ================  ======================================================================================
     ``RasterWalk``    the pixels of a group, and of each the row, row number and column of its first tap
