@@ -19,8 +19,8 @@ class Checker(wiring.Component):
     """Checks an instruction when ``check`` is high. Registers have a bit for each of ``rows``. ``chosen``: the instruction is
     one of that row. ``values``: its values are legal. ``lawful``: it keeps the rules that compare values.
 
-    An instruction is legal if all three are set for a row. Those who need to know combine the three themselves, because much
-    logic depends on the result. The latency is 1, with one instruction per cycle; it never stalls.
+    An instruction is legal if all three are set for a row. Its users combine the three themselves, because much logic depends
+    on the result. The latency is 1, with one instruction per cycle; it never stalls.
     """
 
     def __init__(self, rows: Sequence[Instruction], config: MachineConfig) -> None:

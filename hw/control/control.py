@@ -39,8 +39,8 @@ class Control(wiring.Component):
 
     Faults are reported one cycle after they show, that of the watchdog two cycles after. Among the faults of one cycle the
     order is dispatch, units (for one unit: the instruction that runs, then the next one), watchdog, abort. A program or base
-    whose address lies within a beat comes before all others, and then nothing is fetched. The completion of a program is known
-    a cycle late, so an abort in that cycle stops it.
+    that is no multiple of the beat comes before all others, and then nothing is fetched. The completion of a program is known a
+    cycle late, so an abort in that cycle stops it.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -16,7 +16,7 @@ from isa.depths import fetch_beats
 
 
 class Fetch(wiring.Component):
-    """Emits the program's words in order after ``start``, which begins with the first word.
+    """Emits the program's words in order, from the first one on, after ``start``.
 
     Two bursts at most are on their way or wait in the prefetch queue. A burst is asked for only when the queue has room for all
     of it, so R is never held up. Bursts end at multiples of their size, so they never cross 4 KB.

@@ -28,9 +28,9 @@ _TURN = 17
 
 
 def takes_turns(config: MachineConfig) -> bool:
-    """True if one 18 x 18 multiplier makes the product in two cycles. It does where others are not packed and there is time.
-    Drains must take more than one cycle. The array, whose beats are looked at ``READ_AHEAD`` cycles before their sums come,
-    must take as many cycles."""
+    """True if one 18 x 18 multiplier makes the product in two cycles. It does where others are not packed and there is time:
+    drains take more than one cycle, and the array takes at least ``_BY_TURNS``, because its beats are looked at ``READ_AHEAD``
+    cycles before their sums come."""
     leaves_time = config.px_p * config.oc_p > config.conv_finish and array_latency(config) >= _BY_TURNS
     return not config.dsp_packing and leaves_time
 

@@ -111,9 +111,9 @@ class Round(wiring.Component):
 def _rounds_up(shifted: Any) -> Value:
     """High if the number is nearer to the next integer than to the one below, or half-way while the one below is odd.
 
-    ``counts[j]`` says that bit ``j`` of the fraction is worth more than ``2^(e - 24)``. There is a half from above if none of
-    these bits is set, and of the next bit and all below only that bit may be set. There is a half from below if these and the
-    next bit are all set.
+    ``counts[j]`` says that bit ``j`` of the fraction is worth more than ``2^(e - 24)``. A number above one half makes a half if
+    none of these bits is set and the next bit is not set together with one below it. A number below one half does if these bits
+    and the next one are all set.
     """
     k = (shifted.whole ^ shifted.whole[-1].replicate(WHOLE))[: WHOLE - 1]
     half, rest = shifted.fraction[-1], shifted.fraction[:-1]

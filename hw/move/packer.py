@@ -18,8 +18,8 @@ from isa.config import MachineConfig
 
 
 class Packer(wiring.Component):
-    """Makes one word per cycle, cut at any byte. It comes three cycles after its last chunk, and two after the word's request.
-    All parts stall while ``o`` is refused.
+    """Makes one word per cycle, cut at any byte. It comes three cycles after its last chunk, and two after it is asked for on
+    ``words``. All parts stall while ``o`` is refused.
 
     ::
 

@@ -12,8 +12,8 @@ from hw.axi.burst import RUN_BYTES_BITS
 
 
 class RowBytes(wiring.Component):
-    """``pixels * run``, made from two bits of ``pixels`` per cycle. It needs no multiplier, because it is wanted once per
-    instruction.
+    """Makes ``pixels * run`` from two bits of ``pixels`` per cycle, without a multiplier. This is quick enough, because an
+    instruction needs the product once.
 
     ``start`` takes the factors. ``ready`` is high when ``product`` is theirs, and until the next start. This takes half as many
     cycles as ``pixels`` has significant bits. Nothing stalls it.

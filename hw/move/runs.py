@@ -37,7 +37,7 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 
 
 class RunGenerator(wiring.Component):
-    """Makes one run per cycle, row by row, the first one cycle after its transfer. It stalls while ``o`` is refused.
+    """Makes one run per cycle, row by row. The first comes one cycle after its transfer. It stalls while ``o`` is refused.
 
     It keeps the offset of the run from the base of its region. The run's address, and whether it ends within the limit, follow
     from the offset while the run is on ``o``. Row offsets wrap modulo 2^32, but those of runs within a row do not.

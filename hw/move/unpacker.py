@@ -32,8 +32,8 @@ class Unpacker(wiring.Component):
 
     It takes one piece and hands on one beat per cycle; a beat comes one cycle after the piece that completes it. A piece is
     taken when less than a beat is left over, so it is shifted by less than a beat. The bytes that are held are counted in
-    beats, with the lanes before the first byte of a run. ``full`` has as many bits set as there are whole beats. ``within`` has
-    the bits set of those numbers of beats that hold all. A run's first piece may enter as the last beat of the run before
+    beats, with the lanes before the first byte of a run. Bit ``n`` of ``full`` is set if they fill ``n + 1`` beats or more, and
+    bit ``n`` of ``within`` if ``n + 1`` beats hold them all. A run's first piece may enter as the last beat of the run before
     leaves.
     """
 

@@ -44,8 +44,8 @@ def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
 
 
 class WordWalk(wiring.Component):
-    """Makes one word per cycle, the first two cycles after its transfer. No cycle is lost between transfers. It stalls while
-    ``o`` is refused.
+    """Makes one word per cycle. The first comes two cycles after its transfer, and no cycle is lost between transfers. It
+    stalls while ``o`` is refused.
 
     Counters step in one cycle, and what they say about the word is registered in the next. ``outside``: the address is at or
     above ``fm_words``. Pixels of ``run`` bytes take ``ceil(run / ic_p)`` words.
