@@ -1,4 +1,4 @@
-"""The machine in Amaranth, one unit per file, and its Verilog. ``Core`` is imported when it is asked for, as a design does."""
+"""The machine in Amaranth, one unit per file, and its Verilog. Only an access to ``Core`` imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes on at the machine's AXI port, for counters, watchdog and shutdown."""
+"""Reports what goes on at the machine's AXI port to counters, watchdog and shutdown."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hw.control.units import BusActivity
 from isa.config import MachineConfig
 
 MOST_BURSTS = 127
-"""Of each direction that all users together may have on the way, with room to spare."""
+"""More bursts than all users together may have on the way in one direction."""
 
 
 class BusMonitor(wiring.Component):
     """Watches the port from outside, so that a burst counts from the moment the bus can see it to its last answer.
 
-    Combinational but for the counters of outstanding bursts. Never stalls anything.
+    Combinational, but for the counters of outstanding bursts. It never stalls anything.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -8,14 +8,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 PINS = 200
-"""Pins that a copy is to drive. They are a few more in the end: logic before registers takes part."""
+"""The pins that a copy is to drive. It drives a few more in the end, for some logic before its registers counts too."""
 
 
 class Copy(wiring.Component):
     """``o`` is ``i`` a cycle later.
 
-    A module of its own, for synthesis takes registers of one module that hold the same for one register; tools that flatten
-    the design are asked to keep it.
+    It is a module of its own, because synthesis merges registers of one module that hold the same value. Tools that flatten the
+    design are asked to keep the register.
     """
 
     def __init__(self, bits: int, *, reset_less: bool = False) -> None:
@@ -31,14 +31,15 @@ class Copy(wiring.Component):
 
 
 class Spread:
-    """A signal and, where it has many loads, copies of it: none drives many more than ``PINS`` pins.
+    """A signal and, where it has many loads, copies of it. None of them drives many more than ``PINS`` pins.
 
-    ``of`` hands out the signal itself until its pins are used up, and then a copy. All are made by the same logic in the same
-    cycle, in ``domain``; a copy has a module of its own, for the reason that ``Copy`` has one.
+    ``of`` hands out the signal itself until its pins are used up, and then a copy. The same logic makes all of them in the same
+    cycle, in ``domain``. A copy has a module of its own, for the same reason as ``Copy``.
     """
 
     def __init__(self, m: Module, signal: Signal, logic: ValueLike, domain: str = "comb", *, elsewhere: int = 0) -> None:
-        """Drives ``signal`` by ``logic``, which reads other signals. ``elsewhere``: pins of it that nobody asks for here."""
+        """Drives ``signal`` by ``logic``, which reads other signals. ``elsewhere`` is the number of pins of it that are not
+        asked for here."""
         self.signal = signal
         self._m, self._logic, self._domain = m, logic, domain
         self._newest, self._count = signal, 0
@@ -46,14 +47,14 @@ class Spread:
         m.d[domain] += signal.eq(logic)
 
     def of(self, pins: int) -> Signal:
-        """The one that is to drive so many more pins."""
+        """The signal or the copy that is to drive ``pins`` more pins."""
         if self._room < min(pins, PINS):
             self._newest, self._room = self._copy(), PINS
         self._room -= pins
         return self._newest
 
     def enable(self, register: ValueLike, value: ValueLike) -> None:
-        """``register`` becomes ``value`` when the signal is high: by several copies, if it is long."""
+        """Sets ``register`` to ``value`` when the signal is high. Several copies enable a long register."""
         register, value = Value.cast(register), Value.cast(value)
         for first in range(0, len(register), PINS):
             part = slice(first, min(first + PINS, len(register)))

@@ -47,11 +47,11 @@ _READERS: dict[Buffer, tuple[Unit, str]] = {
     Buffer.POOL_PARAM: (Unit.POOL, "params"),
     Buffer.NORM: (Unit.ROW, "norms"),
 }
-"""Who reads each parameter memory, and through which of its members."""
+"""The unit that reads each parameter memory, and the member of that unit that reads it."""
 
 
 class Core(wiring.Component):
-    """One generated machine. Nothing is computed here.
+    """One generated machine. It only wires its parts together and computes nothing itself.
 
     ::
 
@@ -63,14 +63,15 @@ class Core(wiring.Component):
                       activation tables   <----------------+----------------+-|-------+-|------+
                       FeatureMap          <----------------+------------------+---------+------+
 
-    ROW, which is not shown, is wired like MISC, with NORM and tables of its own. With ``build_products`` LOAD also writes
-    lanes of weight words. POOL, MISC and ROW are left out if the
-    configuration does not build them; so are the memories only they read.
-    With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` stand in the place of ``axi``.
-    ``trace_<unit>`` tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` AXI4-Lite; both,
-    like everything here, run on one clock with a synchronous reset, after which the machine waits for a start. With
-    ``array_clock`` 2 multipliers of the array, of finishing lanes, of POOL and MISC run on ``clk2x``: twice that clock, with an
-    edge at each of its edges.
+    ROW, which is not shown, is wired like MISC, with NORM and tables of its own. With ``build_products`` LOAD also writes lanes
+    of weight words. A machine has no POOL, MISC or ROW, and none of the memories that only they read, if the configuration does
+    not build them.
+
+    With two ports a ``PortBridge`` follows ``AxiPort``, and ``axi0`` and ``axi1`` take the place of ``axi``. ``trace_<unit>``
+    tells benches when instructions start and finish. ``axi`` is AXI4, ``axi_lite`` is AXI4-Lite. Both run, like everything
+    here, on one clock with a synchronous reset. After the reset the machine waits for a start. With ``array_clock`` 2 the
+    multipliers of the array, of finishing lanes, of POOL and of MISC run on ``clk2x``. This clock is twice as fast and has an
+    edge at each edge of the other.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -129,10 +130,10 @@ class Core(wiring.Component):
             m.d.comb += [unit.bases.eq(control.bases), unit.limits.eq(control.limits)]
 
     def _connect_feature_map(self, m: Module, parts: dict[Unit, Any]) -> None:
-        """Every unit's lanes, in the order of ``Unit``: the movers come first (see ``FeatureMap``), then CONV, for the array
-        is what must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. Both, SAVE and ROW
-        read fewest words, so they share a way. ROW writes when
-        MISC does not, so that both have one word on the way to the banks."""
+        """Connects every unit's lanes in the order of ``Unit``. The movers come first (see ``FeatureMap``), then CONV, because
+        the array must not wait. The operands of MISC may lie anywhere, so each of them asks for itself. MISC's operands, SAVE
+        and ROW read the fewest words, so they share a way. ROW writes only when MISC does not, so the two share one word on the
+        way to the banks."""
         reads: dict[str, list[Any]] = {}
         for unit, part in parts.items():
             lanes = _lanes(part, "fm_read")
@@ -154,7 +155,8 @@ class Core(wiring.Component):
                     connect(m, lane, getattr(feature_map, f"{kind}_{name}")[index])
 
     def _connect_parameters(self, m: Module, parts: dict[Unit, Any]) -> None:
-        """The memories that somebody reads, a copy for each port, and the copies of the activation tables."""
+        """Builds the memories that somebody reads, one copy for each port, and connects their writes and those of the
+        activation tables."""
         load = parts[Unit.LOAD]
         for buffer, (unit, member) in _READERS.items():
             if unit in parts:
@@ -180,7 +182,7 @@ class Core(wiring.Component):
 
 
 def axi_names(config: MachineConfig) -> tuple[str, ...]:
-    """The members of ``Core`` that are its memory bus: ``axi``, or a port each."""
+    """The members of ``Core`` that are its memory bus: ``axi``, or one for each port."""
     return ("axi",) if config.axi_ports == 1 else tuple(f"axi{port}" for port in range(config.axi_ports))
 
 
@@ -191,6 +193,6 @@ def _control_side(part: Any, unit: Unit, config: MachineConfig) -> SimpleNamespa
 
 
 def _lanes(part: Any, member: str) -> list[Any]:
-    """The ports of a unit on one side of a memory: none, one, or an array of them."""
+    """The ports of a unit on one side of a memory. There may be none, one, or an array of them."""
     lanes = getattr(part, member, [])
     return list(lanes) if isinstance(lanes, (list, tuple)) else [lanes]

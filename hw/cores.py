@@ -20,7 +20,7 @@ from isa.config import MachineConfig
 
 
 class Cores(wiring.Component):
-    """``count`` machines, which share registers' bus, interrupt, clocks and reset, and nothing else.
+    """``count`` machines that share the bus of registers, the interrupt, clocks and reset, and nothing else.
 
     ::
 
@@ -28,9 +28,10 @@ class Cores(wiring.Component):
                                       +-- machine 1 -- axi1 (axi2, axi3)      in brackets: with two ports each
         irq ------- any of ---------------- ...
 
-    Machine ``n`` has its registers from ``0x1000 * n`` on, and the ports ``n * axi_ports`` and following. ``irq`` is high while
-    that of any is: IRQ_PENDING says whose. Each machine is an instance of the module ``machine``, which is emitted once, as
-    it is alone. An access to registers takes no cycle more than there.
+    Machine ``n`` has its registers from ``0x1000 * n`` on, and its ports are ``n * axi_ports`` and the following ones. ``irq``
+    is high while the interrupt of any machine is; IRQ_PENDING says which one. Each machine is an instance of the module
+    ``machine``, which is emitted once, as for a single machine. An access to registers takes no more cycles than with a single
+    machine.
     """
 
     def __init__(self, config: MachineConfig, count: int, machine: str) -> None:
@@ -64,14 +65,15 @@ class Cores(wiring.Component):
 
 
 def _unread(trace: str, number: int) -> Iterator[tuple[str, Value]]:
-    """The trace of a unit in a machine, which ends here."""
+    """The ports of a unit's trace, wired to signals that nothing reads."""
     signals = TraceSignature().create(path=(f"core{number}_{trace}",))
     for path, _, value in signals.signature.flatten(signals):
         yield "_".join(("o", trace, *map(str, path))), value
 
 
 def _wires(prefix: str, bus: Any, *, registers: bool) -> Iterator[tuple[str, Value]]:
-    """The ports of a machine's bus, as an instance names them. ``registers``: the bus is seen from who drives the machine."""
+    """The ports of a machine's bus under the names that an instance gives them. ``registers``: the bus is seen from the side
+    that drives the machine."""
     for path, member, value in bus.signature.flatten(bus):
         out = (member.flow is Out) != registers
         yield f"{'o' if out else 'i'}_{prefix}_{path[0]}", value

@@ -29,11 +29,11 @@ from isa.errors import TilewrightError
 ROOT = Path(__file__).parents[1]
 LIBRARIES = "site-packages"
 MACHINE = f"{MODULE}_machine"
-"""One machine where there are several."""
+"""The module name of one machine where there are several."""
 
 
 class EmitError(TilewrightError):
-    """The tool that writes the Verilog did not."""
+    """The tool that writes the Verilog has failed."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,20 @@ class Emitted:
 def verilog(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> str:
     """The Verilog of the machine, or of several.
 
-    Its ports are ``clk`` (with ``array_clock`` 2 ``clk2x``, too), ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
-    ``m_axi_*`` (of several ports ``m_axi0_*``, ``m_axi1_*`` ...), the AXI4-Lite subordinate ``s_axil_*`` and, of one machine,
-    ``trace_<unit>_*`` for benches."""
+    Its ports are ``clk`` (and ``clk2x`` with ``array_clock`` 2), ``rst`` (synchronous, active high), ``irq``, the AXI4 manager
+    ``m_axi_*`` (with several ports ``m_axi0_*``, ``m_axi1_*`` ...) and the AXI4-Lite subordinate ``s_axil_*``. A single machine
+    also has ``trace_<unit>_*`` for benches.
+    """
     return emit(config, dsp48e2=dsp48e2, cores=cores).text
 
 
 def emit(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> Emitted:
-    """The Verilog, and where it comes from. ``dsp48e2``: the array's cascades are instances of UltraScale's DSP48E2, for
-    tools that do not find them in plain RTL. ``cores``: so many machines, as ``Cores`` joins them; the text of a machine
-    is that of one alone, but for the names of its modules."""
+    """The Verilog, and where its signals come from.
+
+    With ``dsp48e2`` the array's cascades are instances of UltraScale's DSP48E2, for tools that do not find them in plain RTL.
+    ``cores`` is the number of machines that ``Cores`` joins. The text of each is that of a single machine, but for the names of
+    its modules.
+    """
     platform = MemoryModules()
     if dsp48e2:
         if not config.dsp_packing:
@@ -71,7 +75,7 @@ def emit(config: MachineConfig, *, dsp48e2: bool = False, cores: int = 1) -> Emi
 
 
 def _modules(part: wiring.Component, platform: MemoryModules, name: str) -> Emitted:
-    """The modules of a component, the outermost one of that name; those of memories are the platform's."""
+    """The modules of a component; the outermost one has that name. The platform collects the modules of memories."""
     os.environ.setdefault("AMARANTH_USE_YOSYS", "builtin")
     with _no_garbage_collection(), shared_operators():
         try:
@@ -100,7 +104,8 @@ def _source(file: str) -> str:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """The netlist is millions of objects that all live to the end: looking for garbage among them doubles the time."""
+    """Turns garbage collection off. The millions of objects of the netlist all live to the end, and a search for garbage among
+    them doubles the time."""
     collected = gc.isenabled()
     gc.disable()
     try:
@@ -111,8 +116,8 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def _ports(part: wiring.Component) -> Iterator[tuple[str, tuple[Value, None]]]:
-    """Every port under its outward name, those of buses as block designs expect them (``m_axi_awaddr``); which way it goes, the
-    back end sees for itself."""
+    """Every port under its outward name. Ports of buses have the names that block designs expect (``m_axi_awaddr``). The back
+    end finds out the direction of each."""
     for path, _, value in part.signature.flatten(part):
         first, *rest = (str(name) for name in path)
         bus = "s_axil" if first == "axi_lite" else f"m_{first}" if first.startswith("axi") else first
@@ -128,26 +133,31 @@ def _header(config: MachineConfig, cores: int) -> str:
 
 
 def _rename_kickstart(text: str) -> str:
-    """The register that wakes ``always @*`` at time 0 is named after a line of the back end's source."""
+    """Gives the register that wakes ``always @*`` at time 0 a plain name. The back end names it after a line of its own
+    source."""
     return re.sub(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ", "kickstart", text)
 
 
 def _kick_at_time_0(text: str) -> str:
-    """In SystemVerilog a value in the declaration is there before any process waits for it, and wakes none. The back end
-    leaves processes of one assignment without the register: what they assign would be X until their input changes."""
+    """Lets every ``always @*`` run at time 0.
+
+    A value in a declaration is there before any process waits for it, so in SystemVerilog it wakes none. The back end also
+    gives processes of one assignment no register that wakes them. What they assign would be X until their input changes.
+    """
     text = re.sub(r"^  reg kickstart = 0;\n", "  reg kickstart;\n  initial kickstart = 0;\n", text, flags=re.MULTILINE)
     process = r"  always @* begin\n    if (kickstart) begin end\n    \1\n  end\n"
     return re.sub(r"^  always @\*\n    (\S.*;)\n", process, text, flags=re.MULTILINE)
 
 
 def _drop_empty_wires(text: str) -> str:
-    """Names of fields without a bit, which Verilog would take for two bits in ascending order; nothing reads them."""
+    """Drops the wires of fields without a bit. Verilog would take them for two bits in ascending order, and nothing reads
+    them."""
     return re.sub(r"^ *(wire|reg) \[-1:0\] .*;\n", "", text, flags=re.MULTILINE)
 
 
 def _repeated(text: str) -> str:
-    """``{ a, a, a, b }``, as the back end writes a sign, as ``{ {3{a}}, b }``: simulators make a word of one bit at once, but
-    put others together bit by bit."""
+    """Writes ``{ a, a, a, b }``, the back end's form of a sign, as ``{ {3{a}}, b }``. Simulators repeat one bit in one step,
+    but put other words together bit by bit."""
     return _REPEATS.sub(lambda run: f"{{{run['more'].count(',') + 1}{{{run['one']}}}}}", text)
 
 
@@ -157,9 +167,10 @@ _INSTANCE = re.compile(rf"^  \\(?P<name>{MODULE}\w*\.\S+)  ", re.MULTILINE)
 
 
 def _share_modules(text: str) -> str:
-    """Modules that differ in name alone become one, under the plain name of the first of them.
+    """Joins modules that differ in name alone. The one module has the plain name of the first of them.
 
-    Going backwards: names are sorted, and that of a module begins with the name of the one that uses it, if it is the only one.
+    Names are sorted, and the name of a module that only one other uses begins with the name of that one. So the modules are
+    visited backwards.
     """
     texts = {match["name"].strip().removeprefix("\\"): match["body"] for match in _MODULE_TEXT.finditer(text)}
     group_of: dict[str, int] = {}

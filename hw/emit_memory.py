@@ -1,4 +1,4 @@
-"""How memories are written in Verilog: by hand, once per shape, for synthesis, simulators and readers alike.
+"""Writes memories in Verilog by hand, once per shape, for synthesis, simulators and readers alike.
 
 The back end would write one line for every word it clears, and take most of a minute over it.
 """
@@ -43,16 +43,16 @@ _READ_WIRE = "  assign read_data = words[read_addr];"
 
 @dataclass(frozen=True, order=True)
 class MemoryShape:
-    """What tells one memory module from another."""
+    """The properties that tell one memory module from another."""
 
     depth: int
     width: int
     parts: int
-    """Equal parts of a word that are written separately."""
+    """The number of equal parts of a word that are written separately."""
     registered: bool
-    """Whether reads take a cycle."""
+    """A read takes a cycle."""
     style: str = ""
-    """What it is to be made of; nothing: what synthesis chooses."""
+    """The kind of memory to be made; synthesis chooses it if this is empty."""
 
     @property
     def name(self) -> str:
@@ -66,8 +66,8 @@ class MemoryShape:
             f"    if (write_en[{part}]) words[write_addr]{written if self.parts > 1 else ''} <= write_data{written};"
             for part, written in enumerate(bits)
         ]
-        # What a read in the cycle of a write returns, nobody needs: without these words, the first of which is yosys' and the
-        # other Vivado's, tools build around block RAMs what they do not promise.
+        # Nobody needs what a read in the cycle of a write returns. Without these attributes, the first for yosys and the
+        # other for Vivado, tools add logic around block RAMs to define that value.
         attributes = ["no_rw_check", 'rw_addr_collision = "no"'] if self.registered else []
         style = made_of(self.style, self.depth) if self.registered else self.style
         attributes += [f'ram_style = "{style}"'] if style else []
@@ -86,16 +86,17 @@ class MemoryShape:
         return _TEMPLATE.format(writes="\n".join(writes), read=read, cleared=cleared, **numbers)
 
     def _for_simulation(self, initial: str) -> str:
-        """UltraRAM has no initial values: synthesis does not see any."""
+        """The initial values, which synthesis does not see for UltraRAM, because it has none."""
         return f"`ifndef SYNTHESIS\n{initial}`endif\n" if self.style == "ultra" else initial
 
 
 class MemoryModules:
     """An Amaranth platform that turns every memory into an instance of a module, and remembers which ones it needs.
 
-    A memory is cleared, with one write port and one read port that is not transparent. What a read returns of a word that is
-    written in the same cycle is not defined: no unit takes it, for tokens and queues keep reads behind writes.
-    The array takes ``cascades`` from it: how sums of products are written.
+    A memory is cleared and has one write port and one read port that is not transparent. A read of a word that is written in
+    the same cycle returns an undefined value. No unit uses it, because tokens and queues keep reads behind writes.
+
+    The array takes ``cascades`` from the platform: the way in which sums of products are written.
     """
 
     def __init__(self) -> None:
@@ -122,5 +123,5 @@ class MemoryModules:
         )
 
     def verilog(self) -> str:
-        """The modules of all memories met so far."""
+        """The modules of all memories that the platform has met so far."""
         return "\n".join(shape.verilog() for shape in sorted(self._shapes))

@@ -1,7 +1,7 @@
-"""The one place where the back end of Amaranth is changed: its netlist has each operator of a module once.
+"""Changes the back end of Amaranth, here and nowhere else: its netlist has each operator of a module once.
 
-An expression is a tree: what it uses twice is written twice. Here a module has one operator for the same inputs, and so does
-the Verilog. ``tests/hw/test_emit_netlist.py`` says which Amaranth this was tried with.
+An expression is a tree, so the back end writes twice what the expression uses twice. With this change a module, and so the
+Verilog, has one operator for the same inputs. ``tests/hw/test_emit_netlist.py`` says which Amaranth this was tried with.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from amaranth.hdl import _nir as nir
 
 @contextmanager
 def shared_operators() -> Iterator[None]:
-    """Netlists that are made meanwhile hold no two operators of one module that do the same to the same nets."""
+    """Within this context, netlists hold no two operators of one module that do the same to the same nets."""
     separate = nir.Netlist.add_value_cell
     known: dict[tuple[object, ...], nir.Value] = {}
 

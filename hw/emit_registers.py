@@ -1,4 +1,4 @@
-"""Registers in the emitted Verilog, in the form that people and tools know.
+"""Writes registers in the emitted Verilog in the form that people and tools know.
 
 The back end writes the next value of a register as a wire of its own, with an ``always @*`` to compute it::
 
@@ -10,8 +10,8 @@ The back end writes the next value of a register as a wire of its own, with an `
     end                                          end
     always @(posedge clk) value <= \\$7 ;
 
-Written as on the right it is what synthesis tools look for, and the `base` machine simulates a fifth faster: a
-register that rests is not copied.
+Synthesis tools look for the form on the right, and the `base` machine simulates a fifth faster in it, for a register that rests
+is not copied.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMBINATIONAL = re.compile(
 
 
 def fold_registers(module: str) -> str:
-    """The text of a module, with every next value that only its register reads moved into the register's block."""
+    """The text of a module, with each next value that only one register reads moved into that register's block."""
     uses = Counter(_INTERNAL.findall(module))
     register_of = {match["next"]: match["register"] for match in _CLOCKED.finditer(module)}
     blocks: dict[str, str] = {}
@@ -65,5 +65,5 @@ def fold_registers(module: str) -> str:
 
 
 def _escaped(register: str) -> str:
-    """A register's name as the replacement of a substitution."""
+    """A register's name, escaped for use in the replacement of a substitution."""
     return register.replace("\\", "\\\\")

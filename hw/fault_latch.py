@@ -1,4 +1,4 @@
-"""The first fault wins: a register that takes the first of several reports and keeps it."""
+"""A register that takes the first of several fault reports and keeps it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The wires between units: every interface that two files of ``hw`` share.
 
-Feature-map reads and writes are per lane. A lane is granted when its bank serves it in this cycle
-(``valid & ready``); read data follows exactly ``BANK_LATENCY`` cycles after the grant and cannot be refused. Word addresses
-are computed modulo ``2^fm_address_bits``; the unit that asks checks the bound, for it knows the instruction.
+Feature-map reads and writes are per lane. A lane is granted when its bank serves it in this cycle (``valid & ready``). Read
+data follows exactly ``BANK_LATENCY`` cycles after the grant and cannot be refused. Word addresses are computed modulo
+``2^fm_address_bits``. The unit that asks checks the bound, because it knows the instruction.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from isa.instructions import Unit
 from isa.table import Field
 
 TICKET_BITS = 4
-"""An instruction in its unit, and in what the unit reports, is a number; the receiver knows the pc that belongs to it."""
+"""The bits of a ticket, the number by which a unit and its reports name an instruction. The receiver knows the pc that belongs
+to it."""
 
 
 class FeatureMapRead(wiring.Signature):
     """One read lane, seen from the unit that reads.
 
-    Give ``valid`` and ``addr`` from registers: the banks' arbitration hangs on them. A lane that asks for nothing is ``ready``.
-    With ``pads`` a lane may read padding: ``data`` is ``fill`` in every byte in a cycle in which ``padding`` is high.
+    Give ``valid`` and ``addr`` from registers, because the banks' arbitration depends on them. A lane that asks for nothing is
+    ``ready``. With ``pads`` a lane may read padding: while ``padding`` is high, ``data`` is ``fill`` in every byte.
     """
 
     def __init__(self, config: MachineConfig, *, pads: bool = False) -> None:
@@ -38,7 +39,7 @@ class FeatureMapRead(wiring.Signature):
 
 
 class FeatureMapWrite(wiring.Signature):
-    """One write lane, seen from the unit that writes; ``mask`` has a bit for each byte."""
+    """One write lane, seen from the unit that writes. ``mask`` has a bit for each byte."""
 
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({
@@ -51,17 +52,18 @@ class FeatureMapWrite(wiring.Signature):
 
 
 class BufferRead(wiring.Signature):
-    """Read port of a parameter memory, seen from the reader: data one cycle after ``en``, then held."""
+    """The read port of a parameter memory, seen from the reader. The data come one cycle after ``en`` and are held from then
+    on."""
 
     def __init__(self, depth_bits: int, width: int) -> None:
         super().__init__({"en": Out(1), "addr": Out(depth_bits), "data": In(width)})
 
 
 class BufferWrite(wiring.Signature):
-    """Write port of a parameter memory, seen from the writer: one AXI beat into one column of a word.
+    """The write port of a parameter memory, seen from the writer. A write puts one AXI beat into one column of a word.
 
-    With ``pairs`` a write may also take two columns: ``both`` is high, ``column`` is the first of them and even, and each
-    takes its own data. Else all columns take the same: ``data`` and ``odd`` are equal.
+    With ``pairs`` a write may also take two columns. Then ``both`` is high, ``column`` is the first of them and even, and each
+    takes its own data. Otherwise ``data`` and ``odd`` are equal.
     """
 
     def __init__(self, depth_bits: int, columns: int, beat_bits: int, pairs: bool = False) -> None:
@@ -75,9 +77,11 @@ class BufferWrite(wiring.Signature):
 
 
 class LaneWrite(wiring.Signature):
-    """Write port of the weight memory by lanes, seen from the writer: while ``en`` is high, where ``inputs[i]`` is set and
-    ``spares[o]`` is not, the byte of input lane ``i`` and output lane ``o`` takes the bits of byte ``o`` of ``data`` that are
-    not in byte ``i`` of ``clears``. While ``en`` is low, no bit of ``inputs``, ``spares`` and ``clears`` is set.
+    """The write port of the weight memory by lanes, seen from the writer.
+
+    While ``en`` is high, a write takes the byte of each input lane ``i`` and output lane ``o`` where ``inputs[i]`` is set and
+    ``spares[o]`` is not. This byte takes the bits of byte ``o`` of ``data`` that are not in byte ``i`` of ``clears``. While
+    ``en`` is low, no bit of ``inputs``, ``spares`` and ``clears`` is set.
     """
 
     def __init__(self, depth_bits: int, ic_p: int, oc_p: int) -> None:
@@ -92,13 +96,13 @@ class LaneWrite(wiring.Signature):
 
 
 def field_shape(field: Field, config: MachineConfig) -> Shape:
-    """The bits of a field that a unit sees: of word addresses those that count."""
+    """The shape of a field as a unit sees it. A word address has only the bits that count."""
     bits = min(field.bits, config.fm_address_bits) if field.words else field.bits
     return signed(bits) if field.signed else unsigned(bits)
 
 
 def unit_layout(unit: Unit, config: MachineConfig) -> data.StructLayout:
-    """An instruction as it travels to its unit: ``ticket`` names it in errors, ``op.<NAME>.<field>`` holds its fields."""
+    """An instruction as it travels to its unit. ``ticket`` names it in errors, and ``op.<NAME>.<field>`` holds its fields."""
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
         "opcode": unsigned(4),
@@ -115,14 +119,14 @@ FAULT_LAYOUT = data.StructLayout({"code": unsigned(4), "ticket": unsigned(TICKET
 
 
 class FaultSignature(wiring.Signature):
-    """An error report: ``valid`` stays high, with the first fault, until reset."""
+    """An error report. ``valid`` stays high, with the first fault, until reset."""
 
     def __init__(self) -> None:
         super().__init__({"valid": Out(1), "fault": Out(FAULT_LAYOUT)})
 
 
 class TableWrite(wiring.Signature):
-    """One byte of an activation table, seen from the writer; every lane's copy takes it."""
+    """One byte of an activation table, seen from the writer. The copies of all lanes take it."""
 
     def __init__(self, config: MachineConfig) -> None:
         super().__init__({"en": Out(1), "table": Out(range(max(2, config.tables))), "index": Out(8), "data": Out(8)})
@@ -131,9 +135,10 @@ class TableWrite(wiring.Signature):
 def operand_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
     """One step of a window on ``px_p`` pixels, as window fetch hands it to the array or to POOL.
 
-    ``taps``: what POOL takes at most in a step; ``count`` of them are in this one, in ``data`` as ``side_by_side`` says
-    (``hw/pool/taps.py``). ``counted``: the word is not padding (per lane). ``first`` and ``last``: of one reduction.
-    ``last_of_outer``: of one chunk (CONV) or channel vector (POOL); ``last_of_instruction``: of all.
+    ``taps`` is the most that POOL takes in a step. This step has ``count`` of them, which ``data`` holds as ``side_by_side``
+    says (``hw/pool/taps.py``). ``counted`` (per lane) marks words that are not padding. ``first`` and ``last`` mark the ends of
+    one reduction. ``last_of_outer`` marks the last step of one chunk (CONV) or channel vector (POOL), and
+    ``last_of_instruction`` the last of all.
     """
     several = {"count": unsigned(taps.bit_length()), "side_by_side": unsigned(1)} if taps > 1 else {}
     return data.StructLayout({
@@ -148,12 +153,11 @@ def operand_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
 
 
 class UnitSignature(wiring.Signature):
-    """What every unit shows to the control side, seen from the unit.
+    """The signals that every unit shows to the control side, seen from the unit.
 
-    ``instruction`` is offered only when its rules have been checked and its tokens taken. ``done``
-    strobes once for each instruction, in order, when all its writes are visible to a read that is
-    granted in the next cycle. ``halt`` asks the unit to start nothing new and to finish its bursts.
-    The four activity lines feed the counters.
+    ``instruction`` is offered only when its rules have been checked and its tokens taken. ``done`` strobes once for each
+    instruction, in order, when a read that is granted in the next cycle sees all its writes. ``halt`` asks the unit to start
+    nothing new and to finish its bursts. The four activity lines feed the counters.
     """
 
     def __init__(self, unit: Unit, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""Resets as registered trees: no register drives the resets of more bits than a chip carries across in a cycle."""
+"""Resets as registered trees. No register drives the resets of more bits than a chip carries across in a cycle."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hw.copies import PINS, Copy
 
 DOMAIN = "sync"
 LEAF_BITS = PINS
-"""Register bits that a leaf resets."""
+"""The register bits that a leaf resets."""
 
 
 class ResetTree(Elaboratable):
-    """A part that ``reset``, and nothing else, resets, all of it in the same cycle: ``RESET`` cycles later than a plain
-    synchronous reset, and for as many cycles.
+    """A part that only ``reset`` resets, all of it in the same cycle. The reset comes ``RESET`` cycles later than a plain
+    synchronous one and lasts as many cycles as ``reset``.
 
     ::
 
@@ -27,8 +27,8 @@ class ResetTree(Elaboratable):
                          +-- leaf -- or some of the registers of a larger module
                          ...
 
-    Every leaf is a ``Copy``. Which leaf a register hangs on depends on its module and what is in it alone, so that equal
-    modules stay equal.
+    Every leaf is a ``Copy``. The leaf of a register depends only on the register's module and what is in it, so equal modules
+    stay equal.
     """
 
     def __init__(self, part: Elaboratable, reset: Value) -> None:
@@ -46,12 +46,12 @@ class ResetTree(Elaboratable):
 
 
 class _Leaves(FragmentTransformer):
-    """Puts the leaves into a fragment and those in it."""
+    """Adds the leaves to a fragment and to those in it."""
 
     def __init__(self, root: Signal) -> None:
         self._root = root
         self._shared: Value | None = None
-        """The leaf of the fragment that holds this one."""
+        """The leaf of the fragment that contains this one."""
 
     def on_fragment(self, fragment: Fragment) -> Fragment:
         outside = self._shared
@@ -82,21 +82,21 @@ class _Leaves(FragmentTransformer):
 
 
 def _registers(fragment: Fragment) -> Iterator[tuple[Signal, int, int | None]]:
-    """What is driven in the fragment and has a reset: signals, or bits of them."""
+    """The signals, or bits of them, that are driven in the fragment and have a reset."""
     driven = LHSMaskCollector()
     driven.visit_stmt(fragment.statements.get(DOMAIN, ()))
     yield from (chunk for chunk in driven.chunks() if not chunk[0].reset_less)
 
 
 def _bits_below(fragment: Fragment) -> int:
-    """Register bits with a reset, in the fragment and all in it."""
+    """The number of register bits with a reset, in the fragment and all in it."""
     own = sum(len(signal[start:stop]) for signal, start, stop in _registers(fragment))
     return own + sum(_bits_below(inner) for inner, _, _ in fragment.subfragments)
 
 
 def _groups(fragment: Fragment) -> Iterator[list[tuple[Value, Const]]]:
-    """The fragment's registers with their initial values, in groups of at most ``LEAF_BITS``. A register is in one group as a
-    whole, if it is no larger than that: so it stays one in the Verilog."""
+    """The fragment's registers with their initial values, in groups of at most ``LEAF_BITS``. A register that fits into a group
+    is not split, so it stays one register in the Verilog."""
     group: list[tuple[Value, Const]] = []
     room = LEAF_BITS
     for signal, start, stop in _registers(fragment):

@@ -1,4 +1,4 @@
-"""Sums in registers: as carry chains of LUTs, or in the adders of DSPs that a chip has to spare."""
+"""Sums in registers. Carry chains of LUTs make them, or the adders of DSPs that a chip has to spare."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from isa.config import MachineConfig
 
 
 class Adders:
-    """In plain RTL; with ``prefers_dsps`` synthesis is told by an attribute of the register."""
+    """Adders in plain RTL. With ``prefers_dsps`` an attribute of the register asks synthesis for DSPs."""
 
     def __init__(self, *, prefers_dsps: bool = False) -> None:
         self._attributes = {"use_dsp": "yes"} if prefers_dsps else {}
 
     def sum(self, m: Module, plain: Value, other: Value, taken: Value, enable: Value, name: str) -> Value:
-        """``plain + other`` a cycle later, or ``plain`` unless it is ``taken``; as many bits as ``plain`` has."""
+        """``plain + other`` a cycle later, or ``plain`` alone unless ``other`` is ``taken``. The sum has as many bits as
+        ``plain``."""
         total = self._register(len(plain), name)
         with m.If(enable):
             m.d.sync += total.eq(chosen_sum(plain, other & taken.replicate(len(other))))
         return total
 
     def running(self, m: Module, added: Value, entry: Value, first: Value, one_more: bool, enable: Value, name: str) -> Value:
-        """The sum of all that was ``added`` (each with ``one_more``) since the ``first``, and of the ``entry`` beside that."""
+        """The sum of all that was ``added`` since the ``first``, plus the ``entry`` that came with the first. With ``one_more``
+        each addition adds one more."""
         total = self._register(len(entry), name)
         with m.If(enable):
             m.d.sync += total.eq(chosen_sum(extended(added, len(entry)), Mux(first, entry, total), int(one_more)))
@@ -37,7 +39,7 @@ class Adders:
 
 
 class Dsp48Adders(Adders):
-    """The same as instances of DSP48E2."""
+    """The same adders as instances of DSP48E2."""
 
     def sum(self, m: Module, plain: Value, other: Value, taken: Value, enable: Value, name: str) -> Value:
         total = Signal(P_BITS, name=name)
@@ -51,7 +53,7 @@ class Dsp48Adders(Adders):
 
 
 def adders_of(platform: Any, config: MachineConfig) -> Adders:
-    """The kind that configuration and platform have chosen."""
+    """The kind of adders that configuration and platform have chosen."""
     if config.dsp_adders and isinstance(cascades_of(platform), Dsp48Cascades):
         return Dsp48Adders()
     return Adders(prefers_dsps=config.dsp_adders)

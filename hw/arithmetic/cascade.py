@@ -1,8 +1,8 @@
-"""Sums of products along a cascade of DSPs: each adds its product to what its neighbour hands on.
+"""Sums of products along a cascade of DSPs. Each DSP adds its product to the sum that its neighbour hands on.
 
-A DSP has a register for its operands, one for its product and one for its sum. Two kinds make the same sums:
-``Cascades`` in plain RTL, for simulators, ASICs and tools that find DSPs by themselves; ``Dsp48Cascades`` as
-instances of UltraScale's DSP48E2, whose cascade (PCOUT to PCIN) is wired within a column of DSPs.
+A DSP has one register for its operands, one for its product and one for its sum. Two classes make the same sums. ``Cascades``
+makes them in plain RTL, for simulators, ASICs and tools that find DSPs by themselves. ``Dsp48Cascades`` makes them as instances
+of UltraScale's DSP48E2, whose cascade (PCOUT to PCIN) is wired within a column of DSPs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hw.arithmetic.dsp48e2 import P_BITS, Enables, Sum, dsp48e2
 from hw.arithmetic.packing import GAP, pack
 
 NARROW_BITS = 18
-"""Of a DSP's second factor, signed."""
+"""The bits of a DSP's second factor, which is signed."""
 SPLIT = 17
-"""Bits of a factor that the first of two DSPs takes."""
+"""The bits of a factor that the first of two DSPs takes."""
 _ALWAYS = Const(1, 1)
 _EVERY_CYCLE = Enables.all(_ALWAYS)
 
@@ -39,7 +39,7 @@ class Cascades:
     """Cascades in plain RTL."""
 
     def operand(self, m: Module, value: Operand, name: str, enable: Value = _ALWAYS) -> Operand:
-        """An operand of any number of DSPs, registered; a pair is packed on the way."""
+        """An operand for any number of DSPs, in a register. A pair is packed on the way."""
         return registered(m, pack(value.high, value.low) if isinstance(value, Pair) else value, name, enable)
 
     def chain(
@@ -51,8 +51,11 @@ class Cascades:
         name: str,
         enables: Sequence[Enables] | None = None,
     ) -> Value:
-        """``seed + sum a * b`` in ``bits`` bits; operands of DSP ``n`` come ``n`` cycles after those of the first.
-        ``enables``: of every DSP, whose operands are to be registered by its ``factors``; always, unless given."""
+        """``seed + sum a * b`` in ``bits`` bits. The operands of DSP ``n`` come ``n`` cycles after those of the first.
+
+        ``enables`` has an entry for each DSP, whose ``factors`` is to enable the registers of its operands. Without it all
+        registers take something in every cycle.
+        """
         total: Value = Const(seed, signed(bits))
         for n, (a, b, enable) in enumerate(_each_dsp(operands, enables)):
             assert isinstance(a, Value)
@@ -61,7 +64,8 @@ class Cascades:
         return total
 
     def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The ``bits`` lowest bits of ``a * b``, three cycles later; they have no sign, and 26 and 34 bits at most."""
+        """The ``bits`` lowest bits of ``a * b``, three cycles later. Both factors have no sign; ``a`` has 26 bits at most,
+        ``b`` 34."""
         factor, other = registered(m, a, "factor", enables.factors), registered(m, b, "other", enables.factors)
         low = registered(m, factor * other[:SPLIT], "low", enables.product)
         high = registered(m, factor * other[SPLIT:], "high", enables.product)
@@ -69,7 +73,7 @@ class Cascades:
         return registered(m, whole, "product", enables.total)
 
     def wide_product(self, m: Module, a: Value, b: Value, name: str) -> Value:
-        """``a * b`` of signed numbers, three cycles later: 27 and 35 bits at most, or 18 and 44."""
+        """``a * b`` of signed numbers, three cycles later. They have 27 and 35 bits at most, or 18 and 44."""
         factor, other = registered(m, a, f"{name}_factor"), registered(m, b, f"{name}_other")
         low, high = (registered(m, factor * part, f"{name}_part{number}") for number, part in enumerate(_signed_parts(other)))
         return registered(m, Cat(low[:SPLIT], high + (low >> SPLIT)), f"{name}_product").as_signed()
@@ -77,7 +81,7 @@ class Cascades:
 
 
 class Dsp48Cascades(Cascades):
-    """The same as instances of DSP48E2; the operand registers are those of each DSP."""
+    """The same cascades as instances of DSP48E2. The operand registers are those of each DSP."""
 
     def operand(self, m: Module, value: Operand, name: str, enable: Value = _ALWAYS) -> Operand:
         if isinstance(value, Pair):
@@ -105,7 +109,8 @@ class Dsp48Cascades(Cascades):
         return total[:bits].as_signed()
 
     def product(self, m: Module, a: Value, b: Value, enables: Enables, bits: int) -> Value:
-        """The first DSP's sum has no register: it goes straight into the second one's, and its lowest bits are the result's."""
+        """The sum of the first DSP has no register. It goes straight into the second DSP, and its lowest bits are those of the
+        result."""
         factor, *parts = (Cat(part, Const(0, 1)).as_signed() for part in (a, b[:SPLIT], b[SPLIT:]))
         low, handed_on, high, unused = (Signal(P_BITS, name=name) for name in ("low", "handed_on", "high", "unused"))
         m.submodules.low = dsp48e2(factor, parts[0], Sum(), enables, low, handed_on, keeps_sum=False)
@@ -124,26 +129,26 @@ class Dsp48Cascades(Cascades):
 
 
 def cascades_of(platform: Any) -> Cascades:
-    """The kind that the platform has chosen: its ``cascades``, or plain RTL."""
+    """The kind of cascades that the platform has chosen: its ``cascades``, or plain RTL."""
     found = getattr(platform, "cascades", None)
     return found if isinstance(found, Cascades) else Cascades()
 
 
 def _signed_parts(value: Value) -> tuple[Value, Value]:
-    """The lowest bits of a signed number, and the others, both signed."""
+    """The ``SPLIT`` lowest bits of a signed number, and the other bits, both as signed numbers."""
     return Cat(value[:SPLIT], Const(0, 1)).as_signed(), value[SPLIT:].as_signed()
 
 
 def _each_dsp(
     operands: Sequence[tuple[Operand, Value]], enables: Sequence[Enables] | None
 ) -> Iterator[tuple[Operand, Value, Enables]]:
-    """Its operands, and when its registers take something: in every cycle unless given."""
+    """The operands of each DSP, and when its registers take something: in every cycle unless given."""
     for n, (a, b) in enumerate(operands):
         yield a, b, enables[n] if enables else _EVERY_CYCLE
 
 
 def registered(m: Module, value: Value, name: str, enable: Value = _ALWAYS, domain: str = "sync") -> Signal:
-    """Without a reset: what holds data needs none."""
+    """The value in a register without a reset, because data need none."""
     found = Signal(value.shape(), name=name, reset_less=True)
     if isinstance(enable, Const):
         m.d[domain] += found.eq(value)

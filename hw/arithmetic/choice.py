@@ -1,4 +1,4 @@
-"""One of several values."""
+"""Chooses one of several values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from amaranth.hdl import ValueLike
 
 
 def pick(options: Sequence[ValueLike], index: Value) -> Value:
-    """The option at ``index``. An element of an array by its number is the same, and costs a shifter of the whole array
-    where its width is no power of two."""
+    """The option at ``index``. Amaranth's indexing of an array by a number gives the same, but costs a shifter of the whole
+    array where its width is not a power of two."""
     return Value.cast(options[0] if len(options) == 1 else Array(options)[index])
 
 
 def pick_by_halves(options: Sequence[ValueLike], index: Value) -> Value:
-    """The same as a tree: synthesis decodes the numbers of ``pick``, which for long words and more than four options may take
-    twice the LUTs of a tree."""
+    """The same as ``pick``, but as a tree. Synthesis decodes the index of ``pick``, which may take twice the LUTs of a tree for
+    long words and more than four options."""
     if len(options) == 1:
         return Value.cast(options[0])
     bit = (len(options) - 1).bit_length() - 1

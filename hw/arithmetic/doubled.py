@@ -1,9 +1,10 @@
-"""Sums of products along a cascade of DSPs at twice the clock: two sums in a cycle of the machine, one after the other. And
-products: those of two lanes by turns, or the halves of a wide one, which a DSP adds up.
+"""Sums of products along a cascade of DSPs at twice the clock, so that each cycle of the machine makes two sums, one after the
+other. There are also products: those of two lanes by turns, or the halves of a wide one, which a DSP adds up.
 
-One of a DSP's operands stays for a whole cycle, the other is one in the first half and another in the second. They lie in
-registers of the machine's clock, and what a cascade's end shows goes back into such registers. Between them all is clocked by
-``FAST``, whose every second edge is one of the machine's. In cycles of it, for operands shown in 0 and 1 (1 and 2 if ``late``):
+One of a DSP's operands stays for a whole cycle. The other is one value in the first half and another in the second. Both lie in
+registers of the machine's clock, and the sums at a cascade's end go back into such registers. ``FAST`` clocks all between them;
+every second edge of it is an edge of the machine's clock. The table counts cycles of ``FAST``, for operands that are shown in 0
+and 1 (in 1 and 2 if ``late``):
 
 ::
 
@@ -14,8 +15,8 @@ registers of the machine's clock, and what a cascade's end shows goes back into 
     product                                first    second
     sum                                             first  second
 
-A DSP further on in its cascade works a cycle of ``FAST`` later: every second one is ``late``, and holds its inputs from the
-second half of a cycle to the first of the next.
+A DSP further on in its cascade works a cycle of ``FAST`` later. Every second DSP is ``late`` and holds its inputs from the
+second half of a cycle to the first half of the next.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from hw.arithmetic.dsp48e2 import P_BITS, Halves, Sum, dsp48e2_in_turns, dsp48e2
 from hw.arithmetic.sums import extended
 
 FAST = "fast"
-"""The domain of twice the clock."""
+"""The clock domain of twice the clock."""
 FAST_CLOCK = "clk2x"
-"""Its port."""
+"""The port of that clock."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """An operand of the first half of a cycle, and one of the second."""
+    """An operand that is ``first`` in the first half of a cycle and ``second`` in the second."""
 
     first: Value
     second: Value
@@ -49,15 +50,16 @@ Operand: TypeAlias = Value | Turns
 
 @dataclass(frozen=True)
 class Taken:
-    """An operand of any number of DSPs, as ``chain`` wants it."""
+    """An operand for any number of DSPs, in the form that ``chain`` expects. ``late``: it is for DSPs that work a cycle of
+    ``FAST`` later."""
 
     operand: Operand
     late: bool
 
 
 class HalvesOfACycle(Elaboratable):
-    """Registers that tell the halves of the machine's cycles apart. Each one is a module of its own, for synthesis takes
-    registers of one module that hold the same for one register: who needs them at many places makes several."""
+    """Registers that tell the halves of the machine's cycles apart. Each instance is a module of its own, because synthesis
+    merges registers of one module that hold the same value. Who needs them at many places makes several instances."""
 
     def __init__(self) -> None:
         first, second = (Signal(name=name, reset_less=True) for name in ("first_half", "second_half"))
@@ -77,7 +79,7 @@ class HalvesOfACycle(Elaboratable):
 
 
 def halves_of_a_cycle(m: Module, name: str = "") -> Halves:
-    """Those of a new ``HalvesOfACycle``, for at most as many pins as a register may drive at twice the clock."""
+    """The halves from a new ``HalvesOfACycle``, for at most as many pins as a register may drive at twice the clock."""
     part = HalvesOfACycle()
     m.submodules[f"halves{name and f'_{name}'}"] = part
     return part.halves
@@ -85,8 +87,8 @@ def halves_of_a_cycle(m: Module, name: str = "") -> Halves:
 
 @dataclass(frozen=True)
 class Running:
-    """What becomes of a sum that a DSP keeps, a cycle after the operands were shown: it begins ``anew`` with their products, or
-    (with products that are 0) it is ``replaced`` by what is ``shown``."""
+    """Controls a sum that a DSP keeps, a cycle after the operands were shown. The sum begins ``anew`` with their products, or
+    it is ``replaced`` by the value that is ``shown``, with products that are 0."""
 
     anew: Value
     shown: Value
@@ -100,16 +102,17 @@ class DoubledCascades:
         self.halves = halves
 
     def operand(self, m: Module, operand: Operand, late: bool, name: str) -> Taken:
-        """An operand that is shown for a whole cycle."""
+        """The operand that DSPs take, made from one that is shown for a whole cycle."""
         if isinstance(operand, Turns):
             held = [_held(m, value, 1 + late, f"{name}_{n}") for n, value in enumerate((operand.first, operand.second))]
-            # What is chosen is seen a cycle later: the first one's turn ends with the cycle in which it has come.
+            # The choice is seen a cycle later, so the turn of the first operand ends with the cycle in which it came.
             turn = Mux(self.halves.first if late else self.halves.second, held[0], held[1])
             return Taken(_fast(m, turn, f"{name}_turn"), late)
         return Taken(_held(m, operand, 2 + late, name), late)
 
     def chain(self, m: Module, operands: Sequence[tuple[Taken, Taken]], seed: int, bits: int, name: str) -> Value:
-        """``seed + sum a * b`` in ``bits`` bits, first and second by turns; DSP ``n`` works ``n`` fast cycles late."""
+        """``seed + sum a * b`` in ``bits`` bits, the first and the second sum by turns. DSP ``n`` works ``n`` fast cycles
+        late."""
         total: Value = Const(seed, signed(bits))
         for n, (a, b) in enumerate(operands):
             assert isinstance(a.operand, Value)
@@ -119,15 +122,16 @@ class DoubledCascades:
         return total
 
     def take(self, m: Module, total: Value, name: str) -> tuple[Value, Value]:
-        """Both sums in registers of the machine's clock, the first of which was shown in the first half of a cycle."""
+        """Both sums in registers of the machine's clock. The first of them was shown in the first half of a cycle."""
         waiting = _fast(m, total, f"waiting_{name}")
         taken = [Signal(total.shape(), name=f"{half}_{name}", reset_less=True) for half in ("first", "second")]
         m.d.sync += [taken[0].eq(waiting), taken[1].eq(total)]
         return taken[0], taken[1]
 
     def lanes(self, m: Module, lanes: Sequence[Value], shared: Value, bits: int, name: str) -> list[Value]:
-        """``bits`` bits of each lane's number times the one that all share, three cycles later; a DSP takes two lanes by turns.
-        Numbers are signed and in registers; one kind has 27 bits at most, the other 18."""
+        """``bits`` bits of each lane's number times the one that all share, three cycles later. A DSP takes two lanes by turns.
+        All numbers are signed and in registers. Either the lanes' numbers or the shared one may have up to 27 bits, the others
+        up to 18."""
         held = self.operand(m, shared, False, f"{name}_shared")
         found: list[Value] = []
         for lane, (first, second) in _pairs(lanes):
@@ -138,8 +142,8 @@ class DoubledCascades:
         return found[: len(lanes)]
 
     def wide_product(self, m: Module, a: Value, b: Value, bits: int) -> Value:
-        """The ``bits`` lowest bits of ``a * b``, three cycles later; both are in registers, have no sign, and 26 and 34 bits at
-        most."""
+        """The ``bits`` lowest bits of ``a * b``, three cycles later. Both factors are in registers and have no sign; ``a`` has
+        26 bits at most, ``b`` 34."""
         parts = Turns(*(Cat(part, Const(0, 1)).as_signed() for part in (b[:SPLIT], b[SPLIT:])))
         low, whole = self.take(m, self._joined(m, Cat(a, Const(0, 1)).as_signed(), parts), "product")
         return Cat(low[:SPLIT], whole[: bits - SPLIT])
@@ -147,10 +151,9 @@ class DoubledCascades:
     def running_sum(
         self, m: Module, first: Value, second: Value, factor: Value, running: Running, bits: int, enable: Value, name: str
     ) -> Value:
-        """A sum to which two products are added in each cycle: it has those of ``first`` and ``second`` at the end of the
-        second cycle behind the one that shows them, and no longer. ``factor`` is a register of ``FAST`` that takes the factor
-        of ``first`` in the first half of that cycle, and then that of ``second``. In a cycle without ``enable`` nothing
-        moves."""
+        """A sum to which two products are added in each cycle. It contains those of ``first`` and ``second`` at the end of the
+        second cycle after the one that shows them, and only then. ``factor`` is a register of ``FAST`` that takes the factor of
+        ``first`` in the first half of that cycle, and then that of ``second``. In a cycle without ``enable`` nothing moves."""
 
         def fast(value: Value, kind: str) -> Signal:
             return registered(m, value, f"{kind}_{name}", enable, FAST)
@@ -165,7 +168,8 @@ class DoubledCascades:
         return total
 
     def _joined(self, m: Module, held: Value, parts: Turns) -> Value:
-        """``held * parts.first``, and then what is above its ``SPLIT`` lowest bits added to ``held * parts.second``."""
+        """First ``held * parts.first``. Then ``held * parts.second``, plus the bits of the first product above its ``SPLIT``
+        lowest."""
         a, b = self.operand(m, held, False, "held"), self.operand(m, parts, False, "part")
         assert isinstance(a.operand, Value)
         assert isinstance(b.operand, Value)
@@ -177,8 +181,8 @@ class DoubledCascades:
 
 
 class Dsp48DoubledCascades(DoubledCascades):
-    """The same as instances of DSP48E2: inputs, turn, product and sum are registers of each DSP, and its adder before the
-    multiplier, which is told to leave out one of its operands, takes turns without a LUT."""
+    """The same cascades as instances of DSP48E2. Inputs, turn, product and sum are registers of each DSP. Its adder before the
+    multiplier takes turns without a LUT, because it can be told to leave out one of its operands."""
 
     def operand(self, m: Module, operand: Operand, late: bool, name: str) -> Taken:
         return Taken(operand, late)
@@ -226,12 +230,12 @@ def lanes_by_turns(m: Module, platform: Any, lanes: Sequence[Value], shared: Val
 
 
 def doubled_cascades(platform: Any, halves: Halves) -> DoubledCascades:
-    """The kind that the platform has chosen."""
+    """The kind of cascades that the platform has chosen."""
     return (Dsp48DoubledCascades if isinstance(cascades_of(platform), Dsp48Cascades) else DoubledCascades)(halves)
 
 
 def _pairs(lanes: Sequence[Value]) -> list[tuple[int, tuple[Value, Value]]]:
-    """Two lanes at a time, by the number of the first one; the last one with itself if it is alone."""
+    """Two lanes at a time, with the number of the first. A last lane that is alone is paired with itself."""
     return [(n, (lanes[n], lanes[min(n + 1, len(lanes) - 1)])) for n in range(0, len(lanes), 2)]
 
 

@@ -1,4 +1,4 @@
-"""Instances of UltraScale's DSP48E2: a product, its first factor a sum if need be, added to what a neighbour hands on."""
+"""Instances of UltraScale's DSP48E2. Each adds a product, whose first factor may be a sum, to what a neighbour hands on."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hw.arithmetic.sums import extended
 P_BITS = 48
 _PRODUCT = 0b00_000_01_01
 _FROM_C, _FROM_PCIN, _FROM_PCIN_SHIFTED = (_PRODUCT | z << 4 for z in (0b011, 0b001, 0b101))
-"""OPMODE: the product, and C, PCIN or PCIN / 2^17."""
+"""Values of OPMODE: the product, and C, PCIN or PCIN / 2^17 added to it."""
 _OWN_SHIFTED = 0b110
-"""Its field Z: P / 2^17. Of P it is 2, of C 3."""
+"""The field Z of OPMODE for P / 2^17. For P it is 2, for C 3."""
 _ADDED_D = 0b00100
-"""INMODE: the factor is A + D."""
+"""The value of INMODE with which the factor is A + D."""
 _UNUSED_REGISTERS = ("ALUMODEREG", "CARRYINREG", "CARRYINSELREG", "CREG", "OPMODEREG")
 _A_AND_B = 0b00_11
-"""Its fields Y and X where A and B side by side are added, and no product."""
+"""The fields Y and X of OPMODE with which A and B side by side are added, and no product."""
 _STILL = (
     "CEA1", "CEA2", "CEAD", "CEALUMODE", "CEB1", "CEB2", "CEC", "CECARRYIN", "CECTRL", "CED", "CEINMODE", "CEM", "CEP",
     "RSTA", "RSTALLCARRYIN", "RSTALUMODE", "RSTB", "RSTC", "RSTCTRL", "RSTD", "RSTINMODE", "RSTM", "RSTP", "CARRYIN",
 )  # fmt: skip
-"""Inputs of one bit that are 0 unless given."""
+"""The inputs of one bit that are 0 unless given."""
 
 
 @dataclass(frozen=True)
 class Enables:
-    """When the registers take something: those of the factors, of the product, of the sum."""
+    """Says when the registers take something: those of the factors, that of the product, that of the sum."""
 
     factors: Value
     product: Value
@@ -42,9 +42,14 @@ class Enables:
 
 @dataclass(frozen=True)
 class Sum:
-    """What the product is added to: a constant, or what is ``shown`` a cycle before the sum, or what a neighbour hands on, as
-    it is or without its 17 lowest bits, or the DSP's own sum without them, one cycle after ``own`` is high, and nothing after
-    it is low; or the whole of it after ``kept`` is high, and what is ``shown`` after ``replaced`` is."""
+    """Says what the product is added to. It is one of these:
+
+    - a ``constant``
+    - the value that is ``shown`` a cycle before the sum
+    - what a ``neighbour`` hands on, as it is or ``shifted``: without its 17 lowest bits
+    - the DSP's own sum without its 17 lowest bits, one cycle after ``own`` is high, and nothing after it is low
+    - all of the DSP's own sum, one cycle after ``kept`` is high, and the value that is ``shown`` after ``replaced`` is high
+    """
 
     constant: int = 0
     shown: Value | None = None
@@ -75,8 +80,9 @@ def dsp48e2(
     a: Value, b: Value, before: Sum, enables: Enables, p: Value, pcout: Value,
     *, d: Value | None = None, keeps_sum: bool = True,
 ) -> Instance:  # fmt: skip
-    """``p = a * b + before``, or ``(a + d) * b + before``, three cycles later: factors, product and sum have a register each;
-    without ``keeps_sum`` two cycles later, for the sum has none. ``a`` and ``d`` have 27 bits at most, ``b`` 18, all signed."""
+    """``p = a * b + before``, or ``(a + d) * b + before``, three cycles later. Factors, product and sum have a register each.
+    Without ``keeps_sum`` the sum has no register and comes two cycles later. All factors are signed; ``a`` and ``d`` have 27
+    bits at most, ``b`` 18."""
     inmode = Const(0 if d is None else _ADDED_D, 5)
     registers = {
         "AREG": int(d is None), "ACASCREG": int(d is None), "ADREG": int(d is not None), "DREG": 0, "BREG": 1, "BCASCREG": 1,
@@ -93,7 +99,7 @@ def dsp48e2(
 
 @dataclass(frozen=True)
 class Halves:
-    """Which half of a slower cycle this one is: registers, one the other's opposite."""
+    """Tells which half of a slower cycle this cycle is. Both are registers, each the opposite of the other."""
 
     first: Value
     second: Value
@@ -103,12 +109,12 @@ def dsp48e2_in_turns(
     held: Value, first: Value, second: Value, before: Sum, halves: Halves, p: Value, pcout: Value,
     *, wide_turns: bool, late: bool, domain: str,
 ) -> Instance:  # fmt: skip
-    """``p = held * first + before`` and then ``p = held * second + before``, four and five cycles after a first half in which
-    all three are shown, as in the second half; ``late``: a cycle later each. ``wide_turns``: ``first`` and ``second`` have
-    27 bits at most and ``held`` 18, else it is the other way round; all are signed.
+    """``p = held * first + before`` and then ``p = held * second + before``. They come four and five cycles after a first half
+    in which all three factors are shown, as in the second half. With ``late`` each comes a cycle later. With ``wide_turns``
+    ``first`` and ``second`` have 27 bits at most and ``held`` 18, otherwise it is the other way round. All are signed.
 
-    The adder before the multiplier adds nothing: it lets one of its operands through. Inputs, that one, the product and the
-    sum have a register each; ``late`` inputs are taken at the end of the second half, and kept.
+    The adder before the multiplier adds nothing: it lets one of its operands through. The inputs, this adder, the product and
+    the sum have a register each. ``late`` inputs are taken at the end of the second half, and kept.
     """
     takes = halves.second if late else Const(1, 1)
     always = Const(1, 1)
@@ -120,7 +126,7 @@ def dsp48e2_in_turns(
         ways = {"AMULTSEL": "A", "PREADDINSEL": "B", "BMULTSEL": "AD", "AREG": 2, "ACASCREG": 2, "BREG": 1, "BCASCREG": 1}
         moves = {"CEA1": takes, "CEA2": always, "CEB2": takes}
     a, b = (first, held) if wide_turns else (held, first)
-    # Seen from the register of INMODE, a cycle later: D instead of A or B.
+    # The register of INMODE shows this a cycle later. It selects D instead of A or B.
     turn = halves.first if late else halves.second
     return _instance(
         ways | {"DREG": 1, "ADREG": 1, "MREG": 1, "PREG": 1, "INMODEREG": 1},
@@ -133,9 +139,9 @@ def dsp48e2_in_turns(
 def dsp48e2_running(
     factor: Value, first: Value, second: Value, before: Sum, halves: Halves, enable: Value, p: Value, *, domain: str
 ) -> Instance:  # fmt: skip
-    """``p = factor * first + before``, four cycles after a first half in which ``first`` is shown, and as in the second half;
-    a cycle later ``p = factor * second + before``. ``factor`` belongs to ``first`` a cycle after that half, then to ``second``;
-    what ``before`` asks for is shown two cycles before its sum. Without ``enable``, which holds for a whole slower cycle, all
+    """``p = factor * first + before``, four cycles after a first half in which ``first`` is shown, as in the second half. A
+    cycle later ``p = factor * second + before``. ``factor`` belongs to ``first`` a cycle after that half, then to ``second``.
+    What ``before`` asks for is shown two cycles before its sum. Without ``enable``, which holds for a whole slower cycle, all
     registers stand still."""
     moving = ("CEA2", "CEB2", "CED", "CEAD", "CEM", "CEP", "CEC", "CECTRL")
     turn = halves.second
@@ -153,8 +159,8 @@ def dsp48e2_running(
 def dsp48e2_sum(
     plain: Value, other: Value, enable: Value, p: Value, *, takes: Value, keeps: bool = False, carry: bool = False
 ) -> Instance:
-    """``p = plain + other`` a cycle later, with one more if there is a ``carry``: ``other`` where it ``takes`` it, else ``p``
-    itself if it ``keeps`` that, or nothing. There is no product, and no register but that of the sum."""
+    """``p = plain + other`` a cycle later, plus one if there is a ``carry``. ``other`` is added where the sum ``takes`` it;
+    elsewhere ``p`` itself is added if it ``keeps`` that, or nothing. There is no product, and only the sum has a register."""
     no_registers = ("AREG", "ACASCREG", "BREG", "BCASCREG", "ADREG", "DREG", "MREG", "INMODEREG")
     mode = Cat(Const(_A_AND_B, 4), takes, Const(1, 1) if keeps else takes, Const(0, 3))
     joined = extended(plain, P_BITS)
@@ -170,7 +176,7 @@ def _instance(
     parameters: Mapping[str, int | str], moves: dict[str, Value], factors: dict[str, Value], before: Sum, inmode: Value,
     p: Value, pcout: Value, domain: str,
 ) -> Instance:  # fmt: skip
-    """``moves``: the inputs of one bit that are not 0; ``factors``: those of more bits."""
+    """An instance. ``moves`` has the inputs of one bit that are not 0, ``factors`` those of more bits."""
     registers: dict[str, int | str] = {
         "USE_MULT": "MULTIPLY", **dict.fromkeys(_UNUSED_REGISTERS, 0), **before.registers(), **parameters,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Two products in one multiplier of 18 x 18 bits, where two that are packed (``packing.py``) do not fit.
+"""Two products in one multiplier of 18 x 18 bits, which is too small for two packed products (``packing.py``).
 
 ``2^10 high + (low + 128)``, both of eight bits, is a concatenation of 18 bits. Its product with ``shared`` is::
 
@@ -7,8 +7,8 @@
                15 ... 10 9 ............ 0       L = (low + 128) * shared
                above
 
-Six bits overlap: ``(P >> 10) = A + above``. The lowest six bits of ``A`` depend on the lowest six of its factors only, so a
-product modulo 64, of LUTs, tells what ``above`` is; that gives ``A`` and ``L``, and ``L - 128 shared`` is the low product.
+Six bits overlap: ``(P >> 10) = A + above``. The lowest six bits of ``A`` depend only on the lowest six of its factors. So LUTs
+make a product modulo 64, which tells what ``above`` is. That gives ``A`` and ``L``, and ``L - 128 shared`` is the low product.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Register = Callable[[Value, str], Value]
 
 
 def join(high: Value, low: Value) -> Value:
-    """The factor that makes both products when it is multiplied; two signed bytes."""
+    """The factor that makes both products when it is multiplied. ``high`` and ``low`` are signed bytes."""
     return Cat(low[: _BYTE - 1], ~low[_BYTE - 1], Const(0, GAP - _BYTE), high).as_signed()
 
 
@@ -43,6 +43,7 @@ def joined_products(joined: Value, shared: Value, register: Register, name: str)
 
 
 def _lowest(a: Value, b: Value) -> Value:
-    """The product modulo ``2^len(a)``, row by row: written as a product it would become another multiplier."""
+    """The product modulo ``2^len(a)``, added row by row. Synthesis would make another multiplier of a product that is written
+    as such."""
     bits = len(a)
     return reduce(add, ((a[: bits - n] & b[n].replicate(bits - n)) << n for n in range(bits)))[:bits]

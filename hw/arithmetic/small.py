@@ -1,4 +1,4 @@
-"""Comparisons and counts so small that a LUT or two settle them, where synthesis would begin a carry chain."""
+"""Comparisons and counts so small that a LUT or two make them, where synthesis would begin a carry chain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amaranth.utils import bits_for
 from hw.arithmetic.choice import pick
 
 _COUNT_BITS = 4
-"""Of a count whose next number is one LUT of six inputs."""
+"""The most bits of a count whose next number is one LUT of six inputs."""
 
 
 def at_most(value: Value, most: int) -> Value:
@@ -18,7 +18,7 @@ def at_most(value: Value, most: int) -> Value:
 
 
 def at_least(value: Value, least: int) -> Value:
-    """``value >= least``, for a ``least`` with few bits between its first and its last that is set."""
+    """``value >= least``, for a ``least`` with few bits between its first and its last set bit."""
     low = (least & -least).bit_length() - 1
     high, number = value[low:], least >> low
     bits = number.bit_length()
@@ -28,7 +28,7 @@ def at_least(value: Value, least: int) -> Value:
 
 
 def stepped(level: Signal, up: Value, down: Value, most: int) -> Value:
-    """The level after one more (``up``), one less (``down``), or both; it stays within 0 and ``most``."""
+    """The level after one more (``up``), one less (``down``), or both. It stays within 0 and ``most``."""
     if len(level) > _COUNT_BITS:
         return Mux(up ^ down, level + Cat(Const(1, 1), down.replicate(len(level) - 1)), level)
     numbers = range(1 << len(level))
@@ -38,7 +38,7 @@ def stepped(level: Signal, up: Value, down: Value, most: int) -> Value:
 
 
 def summed(value: Value, other: Value, more: int = 0) -> Value:
-    """``value + other + more`` modulo the range of ``value``, in gates: for so few bits no carry chain is as quick."""
+    """``value + other + more`` modulo the range of ``value``, made of gates. No carry chain is as quick for so few bits."""
     for term in (other, Const(more, len(value))) if more else (other,):
         carry: Value = Const(0)
         bits = []

@@ -1,4 +1,4 @@
-"""Sums whose second operand is chosen among others by the LUTs of the sum itself."""
+"""Sums whose own LUTs choose the second operand among others."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from amaranth import Cat, Const, Value
 def chosen_sum(plain: Value, chosen: Value, carry: Value | int = 0) -> Value:
     """``plain + chosen + carry``, modulo the width of ``plain``.
 
-    A cell of a carry chain takes one operand as it is, besides the LUT that adds it; synthesis takes either operand of an
-    addition, and the first one of a subtraction. So this is written as a subtraction: what comes before ``chosen`` costs
-    no LUTs of its own.
+    A cell of a carry chain takes one operand directly, beside the LUT that adds it. For an addition synthesis picks either
+    operand, for a subtraction the first one. So this is written as a subtraction, and the logic before ``chosen`` costs no LUTs
+    of its own.
     """
     if isinstance(carry, int) and carry:
         return (plain - ~chosen)[: len(plain)]
@@ -19,7 +19,7 @@ def chosen_sum(plain: Value, chosen: Value, carry: Value | int = 0) -> Value:
 
 
 def extended(value: Value, bits: int) -> Value:
-    """The bits of a signed value, and its sign for as many as are missing."""
+    """The bits of a signed value, extended with its sign to ``bits``."""
     shape = value.shape()
     assert shape.signed
     assert shape.width <= bits

@@ -1,4 +1,5 @@
-"""Thermometers: every bit below the highest one set, too. Of whole words, which a simulator takes in one step."""
+"""Thermometers, in which every bit below the highest set one is set, too. They are made of whole words, which a simulator
+handles in one step."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from amaranth import Value
 
 
 def thermometer(value: Value) -> Value:
-    """Bit ``n``: whether a bit of ``value`` from ``n`` on is set."""
+    """The thermometer of ``value``: bit ``n`` says whether any bit of ``value`` from ``n`` on is set."""
     reach = 1
     while reach < len(value):
         value |= value >> reach
@@ -15,5 +16,5 @@ def thermometer(value: Value) -> Value:
 
 
 def highest(filled: Value) -> Value:
-    """Of a thermometer the highest bit alone."""
+    """The highest set bit of a thermometer alone."""
     return filled & ~(filled >> 1)

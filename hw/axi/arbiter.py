@@ -1,4 +1,4 @@
-"""Two readers on one pair of read channels."""
+"""Joins two readers on one pair of read channels."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from isa.config import MachineConfig
 
 
 def tagged(layout: data.StructLayout) -> data.StructLayout:
-    """A channel's payload with the id that it has on the bus."""
+    """The payload of a channel, with the id that it has on the bus."""
     return data.StructLayout({"id": unsigned(ID_BITS), "body": layout})
 
 
 class ReadArbiter(wiring.Component):
-    """Fetch goes before LOAD: its bursts are few and short, and all units wait for what it brings.
+    """Lets fetch and LOAD read by one pair of channels. Fetch goes before LOAD, because its bursts are few and short, and all
+    units wait for what it brings.
 
-    Combinational: one request per cycle on ``ar``; data on ``r`` goes to the reader that its id names, and waits
-    with that reader. While ``axi_reads`` bursts are on their way, from ``ar`` to the last beat on ``r``, none is let out.
+    Combinational: one request per cycle on ``ar``. Data on ``r`` goes to the reader that its id names, and waits while that
+    reader is not ready. A burst is on its way from ``ar`` to its last beat on ``r``. While ``axi_reads`` bursts are on their
+    way, requests wait.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -38,7 +40,7 @@ class ReadArbiter(wiring.Component):
         m = Module()
         m.submodules.credits = credits = Credits(self.config.axi_reads)
         most = self.config.axi_reads
-        # There are never more: they are as many once all bits of that number are set.
+        # There are never more than this number, so all its bits are set only when the number is reached.
         may_ask = (credits.out & most) != most
         m.d.comb += [
             self.ar.valid.eq((self.fetch.ar.valid | self.load.ar.valid) & may_ask),
@@ -60,7 +62,7 @@ class ReadArbiter(wiring.Component):
 
         to_fetch = Signal()
         m.d.comb += [
-            # The two that are asked with differ in one bit.
+            # The two ids differ in one bit.
             to_fetch.eq(self.r.payload.id[0] == ReadId.FETCH.value),
             self.fetch.r.payload.eq(self.r.payload.body),
             self.load.r.payload.eq(self.r.payload.body),

@@ -1,4 +1,4 @@
-"""One bus of the machine on two AXI4 ports of half its width."""
+"""Connects one bus of the machine to two AXI4 ports of half its width."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CONSTANT = ("size", "burst", "lock", "cache", "prot", "qos")
 
 
 class PortBalance(wiring.Component):
-    """The port that owes fewer beats: ``port``, from a register, which holds while ``hold`` is high.
+    """Finds the port that owes fewer beats. ``port`` is a register, which holds while ``hold`` is high.
 
-    ``take`` gives it ``more`` beats and one, ``come`` has a bit for each port that brings one; ``most`` are owed by a port at
-    most. So bursts of one length alternate, and a port that writes or waits gets fewer.
+    ``take`` makes this port owe ``more`` beats and one. ``come`` has a bit for each port that brings a beat. A port owes
+    ``most`` beats at most. So bursts of one length alternate, and a port that writes or waits gets fewer.
     """
 
     def __init__(self, longest: int, most: int) -> None:
@@ -37,12 +37,12 @@ class PortBalance(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         ahead = Signal(signed(self.most.bit_length() + 1))
-        """Beats that port 0 owes, less those that port 1 owes."""
+        """The beats that port 0 owes, less those that port 1 owes."""
         come = self.come[1] - self.come[0]
-        # A port's own beats are added, the other's are taken away: ``~more`` and no carry, which is ``-more - 1``.
+        # The beats of port 0 are added, those of port 1 subtracted: ``~more`` without a carry is ``-more - 1``.
         own = Cat(self.more, 0)
         taken = ahead + Mux(self.port, (~own).as_signed(), own)
-        # Whether a burst is taken is known last: it chooses between sums. Where both owe the same, bursts alternate.
+        # ``take`` comes last, so it chooses between finished sums. Where both ports owe the same, bursts alternate.
         m.d.sync += ahead.eq(Mux(self.take, taken + (come + ~self.port), ahead + come))
         stays, goes = ahead + (come + self.port - 1), taken + (come + ~self.port - self.port)
         with m.If(~self.hold):
@@ -51,7 +51,7 @@ class PortBalance(wiring.Component):
 
 
 class PortBridge(wiring.Component):
-    """Gives each burst of ``bus`` to one of two ports, whole, and joins what they answer in the order of the bursts.
+    """Gives each whole burst of ``bus`` to one of two ports, and joins their answers in the order of the bursts.
 
     A beat of the bus is two beats of a port, the lower half first::
 
@@ -67,12 +67,12 @@ class PortBridge(wiring.Component):
     B             two cycles later, through a queue for each port: always ready
     ============  ======================================================================================================
 
-    While bursts follow each other both ports are busy and the bus moves a beat in every cycle; a burst alone comes at the
-    speed of one port. All bursts of a port have one id, so each port answers in order; ``rid`` is the one asked with.
+    While bursts follow each other, both ports are busy and the bus moves a beat in every cycle. A burst alone comes at the
+    speed of one port. All bursts of a port have one id, so each port answers in order; ``rid`` is the id of the request.
 
-    No burst crosses a multiple of the longest one, and the number of that multiple says which port writes: the parity of its
-    bits. So writes to one address stay in order, neighbours alternate, and most strides do, too. Reads need no order: who reads
-    what was written waits for B.
+    No burst crosses a multiple of the longest one. The parity of the bits of that multiple's number says which port writes. So
+    writes to one address stay in order, neighbours alternate, and so do most strides. Reads need no order, because a reader of
+    written data waits for B.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -104,7 +104,7 @@ class PortBridge(wiring.Component):
             m.submodules[f"owed{number}"] = owed = Credits(room, step=most)
             mine, asks = (Signal(name=f"{name}{number}") for name in ("mine", "asks"))
             fits = Signal(init=1, name=f"fits{number}")
-            """The queue has room for the longest burst beside all that is owed. What is asked and given back is known last."""
+            """The queue has room for the longest burst beside all that is owed. ``asks`` and ``owed.give`` come last."""
             low = Signal(len(port.rdata))
             low_error = Signal()
             high = Signal(name=f"read_high{number}")

@@ -1,4 +1,4 @@
-"""Runs of bytes cut into legal AXI bursts."""
+"""Cuts runs of bytes into legal AXI bursts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from amaranth.utils import exact_log2
 from isa.config import MachineConfig
 
 RUN_BYTES_BITS = 28
-"""Longest run: ``LOAD.valid``, and every word of the largest parameter buffer."""
+"""The bits of the longest run: ``LOAD.valid``, or every word of the largest parameter buffer."""
 
 
 def run_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """``bytes`` (at least one) from ``addr`` on; ``last`` of its transfer; ``tag`` is for the one who asked."""
+    """A run of ``bytes`` (at least one) from ``addr`` on. ``last`` marks the last run of its transfer. ``tag`` is for the part
+    that asked."""
     return data.StructLayout({
         "addr": unsigned(config.axi_addr_bits),
         "bytes": unsigned(RUN_BYTES_BITS),
@@ -27,7 +28,8 @@ def run_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 
 
 def burst_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """A burst of ``beats``, one and ``more``: ``first`` and ``final`` are the valid bytes at its first and last beat's ends."""
+    """A burst of ``beats``, which is ``more`` and one. ``first`` and ``final`` are the first valid byte of its first beat and
+    the last one of its last beat."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
         "addr": unsigned(config.axi_addr_bits),
@@ -42,9 +44,9 @@ def burst_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 
 
 class BurstSplitter(wiring.Component):
-    """Cuts runs at multiples of ``burst_beats`` beats: one burst per cycle, the first two cycles after its run.
+    """Cuts runs at multiples of ``burst_beats`` beats. It makes one burst per cycle; the first comes two cycles after its run.
 
-    Stalls with ``o``. ``end`` marks the last burst of a run, ``last`` that of a transfer.
+    It stalls while ``o`` is refused. ``end`` marks the last burst of a run, ``last`` that of a transfer.
     """
 
     def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
@@ -79,13 +81,14 @@ class BurstSplitter(wiring.Component):
         first_burst = Signal()
         take = Signal()
         both = Signal()
-        """``counted_valid`` and ``run_valid``."""
+        """Both ``counted_valid`` and ``run_valid`` are high."""
         end = Signal()
         """``run`` has one burst left."""
         more = Signal(max(1, most_bits))
-        """The beats of its next burst, less one."""
+        """The beats of the run's next burst, less one."""
         behind = Signal(RUN_BYTES_BITS + 1)
-        """The last byte, counted from where the longest burst would begin, and such a burst more: whole ones of it are all."""
+        """The number of the last byte, counted from where the longest burst would begin, plus the bytes of such a burst. So its
+        quotient by those bytes is the number of bursts."""
         before = Signal(window_bits + 1)
         m.d.comb += [
             self.i.ready.eq(~both | (self.o.ready & end)),

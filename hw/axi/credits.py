@@ -1,4 +1,4 @@
-"""A counter of what is out and has not come back."""
+"""Counts what is out and has not come back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from amaranth.lib.wiring import In, Out
 class Credits(wiring.Component):
     """Counts up to ``most`` that are ``out``: ``take`` adds up to ``step`` in a cycle, ``give`` takes one away.
 
-    ``out`` comes from a register: what is given back in one cycle can be taken in the next. Whoever takes more than are
-    left, or gives what was not taken, breaks the count.
+    ``out`` comes from a register: what is given back in one cycle can be taken in the next. The count is wrong once a user
+    takes more than are left, or gives what it did not take.
     """
 
     def __init__(self, most: int, step: int = 1) -> None:

@@ -27,9 +27,10 @@ from isa.config import MachineConfig
 
 
 class AxiPort(wiring.Component):
-    """Fetch, LOAD and SAVE on one AXI4 bus, every channel registered on the way: one cycle each, one item per cycle.
+    """Connects fetch, LOAD and SAVE to one AXI4 bus. Every channel has a register on the way: one cycle of latency, one item
+    per cycle. A channel stalls while its other side is not ready.
 
-    The registers keep VALID and what goes with it steady until READY, whatever a user does that is told to halt.
+    The registers keep VALID and its payload steady until READY, also when a user is told to halt.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""Runs of bytes in, their beats out, with enough bursts on the way to hide the latency of DRAM."""
+"""Takes runs of bytes and hands out their beats, with enough bursts on the way to hide the latency of DRAM."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from isa.config import MachineConfig
 from isa.depths import owed_beats
 
 READ_AHEAD_BURSTS = BOUNDS["axi_reads"].high
-"""Bursts on the way: the bus accepts no more than ``axi_reads`` (``hw/axi/arbiter.py``), so their queue needs no look at its
-level."""
+"""The most bursts on the way. The bus accepts no more than ``axi_reads`` (``hw/axi/arbiter.py``), so nobody need look at the
+level of the queue of these bursts."""
 
 
 def read_beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """A beat whose bytes ``first`` to ``final`` belong to the run; ``last`` of the run; ``error`` from DRAM."""
+    """A beat whose bytes ``first`` to ``final`` belong to the run. ``last`` marks the last beat of the run, ``error`` an error
+    from DRAM."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
         "data": unsigned(config.axi_data_bits),
@@ -39,9 +40,9 @@ def read_beat_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout
 class ReadEngine(wiring.Component):
     """Asks for one burst per cycle, hands on one beat per cycle, in the order of the runs.
 
-    From a run to its first AR are two cycles; a beat passes without a register. Beats can be stalled, AR then stops
-    ``owed_beats`` ahead. With ``halt`` no AR is issued, what arrives is thrown
-    away, and ``idle`` tells when nothing is on the way.
+    The first AR comes two cycles after its run, and a beat passes without a register. Beats can be stalled; AR then stops
+    ``owed_beats`` ahead. With ``halt`` no AR is issued and what arrives is thrown away. ``idle`` tells that nothing is on the
+    way.
     """
 
     def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
@@ -92,7 +93,7 @@ class ReadEngine(wiring.Component):
         m.d.comb += [
             self.beats.valid.eq(self.axi.r.valid & fifo.r_rdy & ~self.halt),
             self.axi.r.ready.eq((self.beats.ready & fifo.r_rdy) | self.halt),
-            # Under ``halt`` nobody asks any more what a beat was for.
+            # Under ``halt`` nobody needs these entries any more.
             fifo.r_en.eq(self.axi.r.valid & self.beats.ready & self.axi.r.payload.last),
             beat.data.eq(self.axi.r.payload.data),
             beat.first.eq(Mux(begin, head.first, 0)),

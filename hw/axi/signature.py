@@ -1,7 +1,7 @@
 """The AXI wires of the machine, and the streams between the bus and the units that use it.
 
-Outside, the standard AXI names; inside, one stream for each channel with only what varies: every burst is
-INCR, of whole beats, and the manager's port (``hw.axi.port``) adds ids and constants.
+Outside, the wires have the standard AXI names. Inside there is one stream for each channel, with only what varies. Every burst
+is INCR, of whole beats, and the manager's port (``hw.axi.port``) adds ids and constants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESP_ERROR_BIT = 1
 
 
 class ReadId(enum.IntEnum):
-    """Who asked for a read burst."""
+    """The part that asked for a read burst."""
 
     LOAD = 0
     FETCH = 1
@@ -35,7 +35,8 @@ BURST_INCR = 1
 
 
 class Axi4(wiring.Signature):
-    """AXI4 seen from the manager; user and region signals are left out. One of ``ports`` that share the width of the bus."""
+    """AXI4 seen from the manager, without user and region signals. With several ``ports`` it is one of them; they share the
+    width of the bus."""
 
     def __init__(self, config: MachineConfig, ports: int = 1) -> None:
         address = {
@@ -73,7 +74,7 @@ class Axi4(wiring.Signature):
 
 
 class AxiLite(wiring.Signature):
-    """AXI4-Lite seen from the subordinate: 32-bit registers, of one machine in 4 KB."""
+    """AXI4-Lite seen from the subordinate: 32-bit registers, 4 KB of addresses for one machine."""
 
     def __init__(self, address_bits: int = LITE_ADDRESS_BITS) -> None:
         super().__init__({
@@ -100,7 +101,7 @@ class AxiLite(wiring.Signature):
 
 
 def address_layout(config: MachineConfig) -> data.StructLayout:
-    """A burst on its way to AR or AW: ``addr`` is a multiple of the beat, ``len`` beats less one."""
+    """A burst on its way to AR or AW. ``addr`` is a multiple of the beat's bytes, ``len`` the number of beats less one."""
     return data.StructLayout({"addr": unsigned(config.axi_addr_bits), "len": unsigned(8)})
 
 

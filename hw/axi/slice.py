@@ -11,10 +11,10 @@ from amaranth.lib.wiring import In, Out
 
 
 class RegisterSlice(wiring.Component):
-    """Cuts every path between ``i`` and ``o``, forward and backward; one item per cycle, one cycle of latency.
+    """Cuts every path between ``i`` and ``o``, forward and backward. It takes one item per cycle, with one cycle of latency.
 
-    It holds two items: the one on ``o``, and the one that arrived in the cycle in which ``o`` was refused. ``next`` is what
-    follows the one on ``o``, if there is one: either is that of ``i``.
+    It holds two items: the one on ``o``, and the one that arrived in the cycle in which ``o`` was refused. It stalls ``i``
+    while it holds both. ``next`` is the item behind the one on ``o``: the spare one, or that of ``i`` if none is spare.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -25,7 +25,7 @@ class RegisterSlice(wiring.Component):
         m = Module()
         spare = Signal(self.layout)
         free = Signal(init=1)
-        """Nothing is spare. This way round, so that ``ready`` is a register."""
+        """No item is spare. The register has this sense so that ``ready`` comes straight from it."""
         spare_valid = Signal()
         m.d.comb += [self.i.ready.eq(free), spare_valid.eq(~free), self.next.eq(Mux(free, self.i.payload, spare))]
         with m.If(~self.o.valid | self.o.ready):

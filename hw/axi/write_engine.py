@@ -1,4 +1,4 @@
-"""Runs of bytes and their beats in; write bursts out, responses counted."""
+"""Takes runs of bytes and their beats, issues write bursts and counts the responses."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hw.buffers.fifo import RoomFifo
 from isa.config import MachineConfig
 
 AHEAD_BURSTS = 8
-"""Bursts whose address has been sent and whose data has not."""
+"""The most bursts whose address has been sent and whose data has not."""
 OPEN_BURSTS = 64
-"""Bursts whose response has not arrived."""
+"""The most bursts whose response has not arrived."""
 NO_TAG = unsigned(1)
-"""Writes need no tag; the bit that nobody reads is there because Verilog knows no signal without bits."""
+"""The tag of writes, which need none. It has a bit, which nobody reads, because Verilog knows no signal without bits."""
 
 
 def strobed_layout(config: MachineConfig) -> data.StructLayout:
-    """An aligned beat to be written: ``strb`` has a bit for each byte."""
+    """An aligned beat to be written. ``strb`` has a bit for each byte."""
     return data.StructLayout({"data": unsigned(config.axi_data_bits), "strb": unsigned(config.axi_bytes)})
 
 
 class WriteEngine(wiring.Component):
     """Issues one AW per cycle and one W beat per cycle; ``beats`` are exactly those of ``runs``, in order.
 
-    A burst's data follows its address by two cycles or more, and never waits for the address to be accepted: a
-    subordinate may ask for the data first. ``done`` strobes when the last response of a transfer has arrived,
-    ``error`` when a response reports one; it belongs to the oldest transfer that is not done. From a run to its AW
-    are two cycles. With ``halt`` no AW is issued, bursts already issued are completed with all strobes off, and
-    ``idle`` tells when every response is there.
+    A burst's data follows its address by two cycles or more. It never waits for the address to be accepted, because a
+    subordinate may ask for the data first. AW stalls while ``AHEAD_BURSTS`` bursts wait for data, or ``OPEN_BURSTS`` bursts for
+    a response. ``done`` strobes when the last response of a transfer has arrived. ``error`` strobes when a response reports an
+    error, which belongs to the oldest transfer that is not done. An AW comes two cycles after its run. With ``halt`` no AW is
+    issued, and bursts already issued are completed with all strobes off. ``idle`` tells that every response is there.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""The queue behind read data: a word is there as soon as its lane has it, the entry when all have theirs."""
+"""The queue behind read data. A word is stored as soon as its lane has it, its entry when all lanes have theirs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isa.config import MachineConfig
 
 
 def answer_layout(config: MachineConfig, lanes: int, tag: ShapeLike) -> data.StructLayout:
-    """``words`` of the lanes, which of them were ``read``, and what was sent along."""
+    """The ``words`` of the lanes, a bit for each lane that was ``read``, and the ``tag`` that was sent along."""
     return data.StructLayout({"words": data.ArrayLayout(8 * config.ic_p, lanes), "read": unsigned(lanes), "tag": tag})
 
 
 class Answers(Queue):
-    """A ``Queue`` of ``answer_layout`` that takes the word of a lane when it ``came``, with its entry or in any cycle since the
-    entry before it: every lane has a memory of its own, written at the entry's place."""
+    """A ``Queue`` of ``answer_layout`` that takes the word of a lane when it ``came``. This may be in the cycle of its entry or
+    in any since the entry before. Every lane has a memory of its own, written at the entry's place."""
 
     def __init__(self, config: MachineConfig, lanes: int, tag: ShapeLike, depth: int) -> None:
         self.lanes = lanes

@@ -16,12 +16,12 @@ from isa.ram import ram_attributes
 
 
 def write_granularity(config: MachineConfig) -> int:
-    """Bytes of a word that are written together: only chunks narrower than a word leave parts of it alone."""
+    """The number of bytes of a word that are written together. Only chunks narrower than a word write a part of it."""
     return gcd(config.ic_p, config.oc_p) if config.oc_p < config.ic_p else config.ic_p
 
 
 class Place(NamedTuple):
-    """Where a word lies: bank ``group * fm_phases + phase``, and the row in it."""
+    """The place of a word: bank ``group * fm_phases + phase``, and the row in it."""
 
     phase: Value
     group: Value
@@ -29,7 +29,8 @@ class Place(NamedTuple):
 
 
 def split_address(config: MachineConfig, addr: Value) -> Place:
-    """``addr`` from the lowest bit up: phase (``fm_phases``), row of the bank (``fm_depth``), bank group."""
+    """The place of the word ``addr``. From the lowest bit up an address has the phase (``fm_phases``), the row of the bank
+    (``fm_depth``) and the bank group."""
     phase_bits, row_bits = exact_log2(config.fm_phases), exact_log2(config.fm_depth)
     group_bits = ceil_log2(config.fm_banks // config.fm_phases)
     row_end = phase_bits + row_bits
@@ -37,10 +38,10 @@ def split_address(config: MachineConfig, addr: Value) -> Place:
 
 
 class Bank(wiring.Component):
-    """A block RAM of ``fm_depth`` words with one read and one write in every cycle, and its output register.
+    """A block RAM of ``fm_depth`` words and its output register. It serves one read and one write in every cycle.
 
-    Read data two cycles after ``read_en``. What a read returns of a word that is written in the same cycle is not
-    specified, so that any block RAM will do.
+    Read data comes two cycles after ``read_en``; nothing stalls. A read of a word that is written in the same cycle returns an
+    undefined value, so that any block RAM will do.
     """
 
     def __init__(self, config: MachineConfig) -> None:

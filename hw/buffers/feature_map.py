@@ -22,8 +22,8 @@ from isa.config import MachineConfig
 class FeatureMap(wiring.Component):
     """``fm_banks`` banks, each serving one read and one write per cycle, shared by the lanes of all requesters.
 
-    ``reads`` and ``writes`` name the requesters and their lane counts, first the one that goes first: each bank takes the first
-    of the lanes that ask for it. The order never changes, so a grant compares each lane with the lanes before it, and lanes in
+    ``reads`` and ``writes`` name the requesters and their numbers of lanes, in order of priority. Each bank takes the first of
+    the lanes that ask for it. The order never changes, so a grant compares each lane with the lanes before it, and lanes in
     different banks do not see each other. The movers come first and still starve nobody for long: they use a bank at most once
     per AXI beat, and every instruction ends.
 
@@ -53,9 +53,12 @@ class FeatureMap(wiring.Component):
         self, config: MachineConfig, *, reads: Mapping[str, int], writes: Mapping[str, int], shared: Iterable[str] = (),
         slow: Iterable[str] = (), pads: Iterable[str] = (), serial: bool = False, behind: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """``shared``: the requesters that read by one way on a machine of several phases, which may be ``serial``;
-        ``slow``: those that write by one way on a machine of one phase; ``pads``: those that may read padding;
-        ``behind``: the last writer of the way of all may wait while another one asks, and needs no word of its own."""
+        """``shared`` are the requesters that read by one way on a machine of several phases; this way may be ``serial``.
+        ``slow`` are those that write by one way on a machine of one phase. ``pads`` are those that may read padding.
+
+        ``behind`` maps the last writer of the way that all share to the writer that it waits for. So it needs no word of its
+        own.
+        """
         self.config = config
         self.shared = frozenset(shared)
         self.slow = frozenset(slow)
@@ -96,7 +99,7 @@ class FeatureMap(wiring.Component):
         return m
 
     def _ways(self, m: Module, kind: str, lanes_of: Mapping[str, int]) -> list[Way]:
-        """The ways, their lanes arbitrated in the order of the requesters."""
+        """The ways of the requesters. Their lanes are arbitrated in the order of the requesters."""
         if not self.config.ways.shared:
             together = [name for name in lanes_of if kind == "write" and name in self.slow]
         else:
@@ -117,13 +120,13 @@ class FeatureMap(wiring.Component):
         return ways
 
     def _hits(self, m: Module, group: int, requests: Sequence[PhaseRequest], name: str) -> Signal:
-        """Which of the requests is for the bank of that group."""
+        """A bit for each request: whether it is for the bank of that group."""
         hits = Signal(len(requests), name=f"{name}_hits{group}")
         m.d.comb += hits.eq(Cat(request.valid & (request.group == group) for request in requests))
         return hits
 
     def _address(self, m: Module, banks: Sequence[Bank], requests: Sequence[PhaseRequest], name: str) -> None:
-        """The banks of one phase take the row of who was granted them."""
+        """Gives each bank of one phase the row of the request that was granted it."""
         for group, bank in enumerate(banks):
             hits = self._hits(m, group, requests, name)
             m.d.comb += [
@@ -134,8 +137,9 @@ class FeatureMap(wiring.Component):
     def _answer(
         self, m: Module, reader: Way, requests: Sequence[PhaseRequest], banks: Sequence[Sequence[Bank]], name: str
     ) -> None:
-        """Two cycles after the row went to the bank. A parallel way selects the word of each phase by its group, and each lane
-        the phase of its word; a serial way selects the phase first, which takes fewer LUTs."""
+        """Gives lanes their words two cycles after the row went to the bank. On a parallel way the word of each phase is
+        selected by its group, and each lane selects the phase of its word. A serial way selects the phase first, which takes
+        fewer LUTs."""
         if reader.serial:
             phase = _selects(m, reader.first_asking([lane.place.phase for lane in reader.lanes]), 3, f"{name}_phase")
             group = _selects(m, requests[0].group, 2, f"{name}_group")
@@ -180,7 +184,7 @@ class FeatureMap(wiring.Component):
     def _store(
         self, m: Module, banks: Sequence[Bank], writes: Sequence[tuple[PhaseRequest, tuple[Value, Value]]], name: str
     ) -> None:
-        """The banks of one phase take the words of who was granted them."""
+        """Writes into each bank of one phase the word that was granted it."""
         requests = [request for request, _ in writes]
         for group, bank in enumerate(banks):
             hits = self._hits(m, group, requests, name)
@@ -194,15 +198,15 @@ class FeatureMap(wiring.Component):
 
 
 def _selects(m: Module, number: Value, cycles: int, name: str) -> Spread:
-    """The number of that many cycles ago, which selects words."""
+    """The number as it was ``cycles`` ago. It selects words."""
     before = delayed(m, number, cycles - 1, name)
     select = Signal(len(number), name=f"{name}_{cycles}", reset_less=True)
     return Spread(m, select, before, "sync")
 
 
 def _selected(words: Sequence[Value], select: Spread | None) -> Value:
-    """The word of that number. Each copy of the number selects a part of it. Synthesis may merge this choice with the one
-    that made the words: then each word takes a LUT."""
+    """The selected word. Each copy of the number selects a part of it. Synthesis may merge this choice with the one that made
+    the words; then each word takes a LUT."""
     if select is None or len(words) == 1:
         return words[0]
     luts = len(words)
@@ -213,12 +217,12 @@ def _selected(words: Sequence[Value], select: Spread | None) -> Value:
 
 
 def _or_fill(lane: Lane, word: Value) -> Value:
-    """What the lane sees. Synthesis makes one LUT of this choice and the last one among the words."""
+    """The data that the lane sees. Synthesis makes one LUT of this choice and the last one among the words."""
     port = lane.port
     return Mux(port.padding, port.fill.replicate(len(word) // 8), word) if hasattr(port, "padding") else word
 
 
 def _number(hits: Value) -> Value:
-    """The number of the only bit that is set; 0 when none is."""
+    """The number of the only bit that is set, or 0 when none is."""
     bits = ceil_log2(len(hits))
     return Cat(Cat(hits[n] for n in range(len(hits)) if n >> bit & 1).any() for bit in range(bits))

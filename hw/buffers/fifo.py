@@ -1,5 +1,5 @@
-"""A first-in first-out queue that says from a register whether it has room, and one whose memory is what the configuration
-asks for."""
+"""A first-in first-out queue that says from a register whether it has room, and one that lies in the kind of memory that the
+configuration asks for."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from isa.ram import ram_attributes
 
 
 class RoomFifo(SyncFIFOBuffered):
-    """``SyncFIFOBuffered``, cycle by cycle, but that ``w_rdy`` comes from a register: who writes hangs on it.
+    """A ``SyncFIFOBuffered``, the same cycle by cycle, but ``w_rdy`` comes from a register, because the writer depends on it.
 
-    ``depth`` is two at least. Latency two cycles, an item per cycle.
+    ``depth`` is two at least. The latency is two cycles, with an item per cycle. A write waits while the queue is full.
     """
 
     def __init__(self, *, width: int, depth: int) -> None:
@@ -29,7 +29,7 @@ class RoomFifo(SyncFIFOBuffered):
         m = Module()
         most = self.depth - 1
         inner_level = Signal(range(most + 1))
-        """Items in memory; another is on ``r_data``."""
+        """The items in memory. Another one is on ``r_data``."""
         produce, consume = (Signal(range(most), name=name) for name in ("produce", "consume"))
         m.submodules.storage = storage = Memory(shape=self.width, depth=most, init=[])
         write = storage.write_port()
@@ -79,7 +79,7 @@ class RamFifo(RoomFifo):
 
 
 def following_entry(pointer: Signal, depth: int) -> Value:
-    """The pointer after this one; it wraps by itself when the depth is a power of two."""
+    """The pointer after this one. It wraps by itself when the depth is a power of two."""
     if depth & (depth - 1) == 0:
         return pointer + 1
     return Mux(pointer == depth - 1, 0, pointer + 1)

@@ -1,4 +1,4 @@
-"""A queue's head in registers, in the module of the one that reads it."""
+"""The head of a queue in registers, in the module of its reader."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from hw.buffers.fifo import following_entry
 
 
 class Head:
-    """The first of ``depth`` entries in a register, those behind it in a register or LUT RAM; an entry that finds no other
-    becomes the head at once.
+    """Keeps the first of ``depth`` entries in a register, and those behind it in a register or LUT RAM. An entry that finds no
+    other becomes the head at once.
 
-    Latency 1, one entry per cycle; ``i.ready`` is a register. What becomes the head with the next move is seen
-    beforehand (``next``, ``next_valid``), so that its reader can have ready in registers what it makes of it. No component:
-    ``free`` comes late, and a module of its own would cost it a LUT; what hangs on it is in ``late``, its module.
+    The latency is 1, with one entry per cycle. ``i.ready`` is a register; it is low while all places behind the head are taken.
+    The entry that becomes the head with the next move is seen beforehand (``next``, ``next_valid``), so the reader can prepare
+    registers from it. This is no component, because ``free`` comes late and a module of its own would cost it a LUT. The logic
+    that depends on it is in ``late``, a module of its own.
     """
 
     def __init__(self, m: Module, late: Module, i: Any, shape: ShapeLike, depth: int) -> None:
         if depth < 2:
             raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
         self.free = Signal(name="head_is_free")
-        """Drive this: the head is not ``valid``, or its reader is through with it."""
+        """The user drives this: the head is not ``valid``, or its reader is done with it."""
         self.valid = Signal(name="head_valid")
         self.payload: Any = Signal(shape, name="head", reset_less=True)
         self.next: Any = Signal(shape, name="next_head")
@@ -37,7 +38,7 @@ class Head:
         push, pull, free = Signal(name="head_push"), Signal(name="head_pull"), self.free
         m.d.comb += [i.ready.eq(room), push.eq(i.valid & room)]
         late.d.comb += [pull.eq(free & some), self.next_valid.eq(some | (i.valid & room))]
-        # What is offered is written behind the head even where it becomes the head, and then is no entry: for ``free`` is late.
+        # An item is written behind the head even where it becomes the head, because ``free`` is late. Then it is no entry.
         store = push & (~free | some)
         if behind == 1:
             waiting = Signal(shape, name="second", reset_less=True)

@@ -13,11 +13,11 @@ from hw.interfaces import BufferWrite, LaneWrite
 
 
 class LaneColumns(wiring.Component):
-    """Makes of both kinds of writes what each byte of a word takes, one cycle later. Byte ``i * outputs + o`` is that of input
-    lane ``i`` and output lane ``o``. No stalls; ``write`` and ``lanes`` never ask in the same cycle.
+    """Merges both kinds of writes into the byte that each byte of a word takes, one cycle later. Byte ``i * outputs + o`` is
+    that of input lane ``i`` and output lane ``o``. It never stalls; ``write`` and ``lanes`` never ask in the same cycle.
 
-    A byte costs its registers alone: what it may take is chosen once for all columns whose bytes have the same output lanes,
-    and ``clears`` and ``spares`` are synchronous resets, so that these registers have no other.
+    A byte costs its registers alone. The byte that it may take is chosen once for all columns whose bytes have the same output
+    lanes. ``clears`` and ``spares`` are synchronous resets, so these registers have no other.
     """
 
     def __init__(self, depth_bits: int, columns: int, beat_bits: int, lanes: tuple[int, int]) -> None:
@@ -39,7 +39,7 @@ class LaneColumns(wiring.Component):
 
         @cache
         def chosen(odd: int, place: int, output: int) -> Signal:
-            """What the byte at that place of an even or odd column takes."""
+            """The byte that the place of an even or odd column takes."""
             byte = Signal(8, name=f"chosen{odd}_{place}_{output}")
             beat = write.odd if odd else write.data
             m.d.comb += byte.eq(Mux(lanes.en, lanes.data.word_select(output, 8), beat.word_select(place, 8)))

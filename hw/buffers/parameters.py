@@ -20,19 +20,20 @@ from isa.ram import ram_attributes
 
 
 class ParameterMemory(wiring.Component):
-    """``depth`` words that are written one AXI beat, or with ``pairs`` also two columns, at a time and read whole.
+    """``depth`` words that are read whole. They are written one AXI beat at a time, or with ``pairs`` also two columns at a
+    time.
 
-    A word is cut into columns of one beat each, every column a memory of its own (block RAM), so that a
-    write enables one column and needs no byte enables. The last column is as narrow as the word leaves it:
-    the surplus bytes of its beat are dropped.
+    A word is cut into columns of one beat each. Every column is a memory of its own (block RAM), so that a write enables one
+    column and needs no byte enables. The last column is as narrow as the rest of the word; the surplus bytes of its beat are
+    dropped.
 
-    With ``parts`` above 1 a read takes one part of a word only: ``read.addr`` has the part's number in its lowest bits.
-    Parts of whole beats lie in rows of their own, so that the memory is as narrow as a part; others are chosen
-    from the whole word.
+    With ``parts`` above 1 a read takes only one part of a word; ``read.addr`` has the part's number in its lowest bits. Parts
+    of whole beats lie in rows of their own, so that the memory is as narrow as a part. Other parts are chosen from the whole
+    word.
 
     With ``lanes``, the input and output lanes of a weight word, there is a second write port, by lanes (``LaneWrite``). No
-    cycle uses both. Columns have byte enables then, and registers in front of them (``LaneColumns``): a write is seen a cycle
-    later.
+    cycle uses both. Then columns have byte enables, and registers in front of them (``LaneColumns``), so a write is seen a
+    cycle later.
 
     ============  ======================================================================
     read          data one cycle after ``en``, held until the next ``en``; a column with a delay so many cycles later
@@ -45,7 +46,8 @@ class ParameterMemory(wiring.Component):
         self, depth: int, word_bits: int, beat_bits: int, parts: int = 1, delays: Sequence[int] = (),
         attributes: Mapping[str, str] | None = None, pairs: bool = False, lanes: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
-        """``delays``: cycles by which each column is read later; none unless given. ``attributes``: of the memories."""
+        """``delays`` has the cycles by which each column is read later, none unless given. ``attributes`` are those of the
+        memories."""
         self.depth = depth
         self.word_bits = word_bits
         self.columns = -(-word_bits // beat_bits)
@@ -55,7 +57,7 @@ class ParameterMemory(wiring.Component):
         self.part_bits = ceil_log2(parts)
         self.part_width = word_bits // parts
         self.rows = parts if self.part_width % beat_bits == 0 else 1
-        """Rows of a word."""
+        """The rows of a word."""
         self.pairs = pairs
         self.lanes_of_word = lanes
         depth_bits = ceil_log2(depth)
@@ -67,7 +69,7 @@ class ParameterMemory(wiring.Component):
 
     @classmethod
     def of(cls, config: MachineConfig, buffer: str, delays: Sequence[int] = ()) -> ParameterMemory:
-        """The memory that a configuration asks for; ``buffer`` as in ``isa.instructions.Buffer``."""
+        """The memory that a configuration asks for. ``buffer`` is a name of ``isa.instructions.Buffer``."""
         parts = {"PARAM": config.conv_parts, "POOL_PARAM": config.pool_parts, "NORM": config.row_parts}.get(buffer, 1)
         word_bits = 8 * config.buffer_word_bytes(buffer)
         style = ram_attributes(getattr(config, f"{buffer.lower()}_ram", "auto"))
@@ -122,7 +124,7 @@ class ParameterMemory(wiring.Component):
         return m
 
     def _by_lanes(self, m: Module) -> LaneColumns | None:
-        """What writes the columns, if lanes are written, too."""
+        """The part that writes the columns, if lanes are written, too."""
         if not self.lanes_of_word:
             return None
         m.submodules.by_lanes = found = LaneColumns(len(self.write.addr), self.columns, self.beat_bits, self.lanes_of_word)
@@ -131,5 +133,5 @@ class ParameterMemory(wiring.Component):
         return found
 
     def _second(self, column: int) -> Value:
-        """Whether a write of two columns begins at the one before this."""
+        """High if a write of two columns begins at the column before this one."""
         return self.write.both & (self.write.column == column - 1) if self.pairs and column % 2 else Const(0)

@@ -1,4 +1,4 @@
-"""Reading the feature maps in order: requests in, words out, and what was sent along with them."""
+"""Reads the feature maps in order. Requests go in; their words come out, with what was sent along."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from isa.config import MachineConfig
 from isa.latency import BANK_LATENCY
 
 ANSWERS = BANK_LATENCY + 2
-"""Answers between a grant and the reader's taking them, when both happen in every cycle."""
+"""The answers between a grant and the cycle in which the reader takes them, when both happen in every cycle."""
 
 
 def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always: bool = False) -> data.StructLayout:
-    """The words to read, at most one for each lane; a lane that does not ``read`` gets ``fill`` in every byte, unless all
-    lanes read ``always``. ``tag`` comes out beside the words."""
+    """The words to read, at most one for each lane. A lane that does not ``read`` gets ``fill`` in every byte, unless all lanes
+    read ``always``. ``tag`` comes out beside the words."""
     return data.StructLayout({
         **({} if always else {"read": unsigned(lanes), "fill": unsigned(8)}),
         "addr": data.ArrayLayout(config.fm_address_bits, lanes),
@@ -30,15 +30,16 @@ def request_layout(config: MachineConfig, lanes: int, tag: ShapeLike, *, always:
 
 
 class ReadPort(wiring.Component):
-    """One request per cycle while its lanes are granted at once; latency ``BANK_LATENCY + 2`` from request to answer: queue,
-    then grant, bank and queue.
+    """Takes one request per cycle while its lanes are granted at once. The latency from request to answer is
+    ``BANK_LATENCY + 2``: queue, then grant, bank and queue.
 
-    Lanes are granted one by one; the word of a lane that was granted early waits where the answer will be. A request
-    begins only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place: the
-    reader of ``o`` may stall at any time. ``ahead`` requests wait, the one that asks among them, from registers: what its lanes
-    still want is known when it becomes the first. With ``always`` every lane reads in every request. An answer
-    that is taken has room for another ``at_once``; else two cycles later, so that the reader's ``ready`` does not reach the
-    banks: then two answers more keep the rate.
+    Lanes are granted one by one; the word of a lane that was granted early waits where the answer will be. A request begins
+    only when ``answers`` has room for it, so that read data, which cannot be refused, always has a place. So the reader of
+    ``o`` may stall at any time. ``ahead`` requests wait, with the one that asks among them. This one asks from registers: what
+    its lanes still want is known when it becomes the first. With ``always`` every lane reads in every request.
+
+    With ``at_once`` an answer that is taken makes room for another in the same cycle. Otherwise it does so two cycles later, so
+    that the reader's ``ready`` does not reach the banks; then two answers more keep the rate.
     """
 
     def __init__(
@@ -65,13 +66,13 @@ class ReadPort(wiring.Component):
         m = Module()
         m.submodules.waiting = waiting = Answers(self.config, self.lanes, self.tag, self.answers)
         wiring.connect(m, waiting.o, wiring.flipped(self.o))
-        # What hangs on the grants is in a module of its own, which synthesis keeps as short as it can: they come late.
+        # Grants come late. The logic that depends on them has a module of its own, which synthesis keeps shallow.
         m.submodules.late = late = Module()
         head = Head(m, late, self.i, self.request, self.ahead)
         room = Signal(self.answers, init=-1)
-        """A bit for each answer that may still be asked for, the lowest bits."""
+        """A bit for each answer that may still be asked for; the lowest bits are set."""
         begun = Signal()
-        """The head asks: there is room for its answer."""
+        """The head asks, because there is room for its answer."""
         granted = Signal(self.lanes)
         complete = Signal()
         move = Signal()
@@ -103,8 +104,9 @@ class ReadPort(wiring.Component):
         return Const(-1, self.lanes) if self.always else request.read
 
     def _ask(self, m: Module, late: Module, head: Head, begun: Signal, move: Signal, room: Value) -> None:
-        """What the lanes want next, at a ``move``, when the request at hand is complete or none has begun: what the head wants
-        that had no room so far, or the entry behind it. ``room``: there will be room then."""
+        """Sets what the lanes want next, at a ``move``: when the request at hand is complete or none has begun. It is what the
+        head wants if the head had no room so far, else what the entry behind it wants. ``room`` says that there will be room
+        then."""
         held = Signal()
         begins = Signal()
         m.d.comb += held.eq(head.valid & ~begun)
@@ -120,7 +122,8 @@ class ReadPort(wiring.Component):
     def _collect(
         self, m: Module, complete: Signal, granted: Signal, read: Value, request: Any, waiting: Answers
     ) -> None:  # fmt: skip
-        """Send each complete request after its read latency into the queue of answers, and every word after its own."""
+        """Sends each complete request into the queue of answers after its read latency, and every word after that of its
+        own."""
         travelling = data.StructLayout({
             "complete": unsigned(1), "came": unsigned(self.lanes), "read": unsigned(self.lanes), "fill": unsigned(8),
             "tag": self.tag,
@@ -137,7 +140,7 @@ class ReadPort(wiring.Component):
             older = Signal(travelling, name=f"age{age + 1}")
             m.d.sync += older.eq(now)
             if age == 1:
-                # Grants come late, so that it is told a cycle after them which lanes have nothing to wait for.
+                # Grants come late, so the lanes that wait for nothing are marked a cycle after them.
                 m.d.sync += older.came.eq(now.came | (now.complete.replicate(self.lanes) & ~now.read))
             now = older
         answer = waiting.i.payload

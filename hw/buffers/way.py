@@ -1,4 +1,5 @@
-"""A way to the feature-map buffer: the path that the words of some lanes share, and who may use it in a cycle.
+"""Ways to the feature-map buffer. A way is the path that the words of some lanes share. This file also says which lanes may use
+it in a cycle.
 
 There are two kinds. A *parallel* way carries one word of each phase in a cycle, and each of its lanes chooses the word of a
 phase for itself. A *serial* way carries one word in a cycle, whatever its phase, and all its lanes see that word.
@@ -25,9 +26,9 @@ class Lane:
     place: Place
     way: Way
     pauses: Value
-    """It leaves this cycle to the other lanes of its serial way, or to the one that it stands behind."""
+    """The lane leaves this cycle to the other lanes of its serial way, or to the one that it stands behind."""
     slot: int
-    """Which of the way's words is its own. A lane has that of the one it stands behind."""
+    """The number of the lane's word among those of the way. A lane has the word of the one that it stands behind."""
 
     @property
     def asks(self) -> Value:
@@ -37,7 +38,7 @@ class Lane:
         return self.asks & (self.place.phase == phase)
 
     def excludes(self, other: Lane) -> Value:
-        """This lane asks for what ``other`` cannot have in the same cycle, if it asks too."""
+        """High if this lane asks for something that ``other`` cannot have in the same cycle."""
         if self.way is not other.way:
             return self.asks & (self.place.phase == other.place.phase) & (self.place.group == other.place.group)
         return self.asks if self.way.serial else self.asks & (self.place.phase == other.place.phase)
@@ -51,11 +52,11 @@ class PhaseRequest:
     group: Value
     row: Value
     slot: Spread | None = None
-    """That of the lane that was granted it, on a parallel way."""
+    """The slot of the lane that was granted the word, on a parallel way."""
 
 
 class Way:
-    """The lanes that share a way, first the one that goes first.
+    """The lanes that share a way, in order of priority.
 
     On a serial way the first lane pauses in the cycle after one in which it and another lane asked. So the first lane cannot
     starve the others, and no lane waits for the first more than one cycle.
@@ -65,7 +66,7 @@ class Way:
         self, m: Module, config: MachineConfig, name: str, ports: Sequence[Any], *, serial: bool = False,
         behind: int | None = None,
     ) -> None:  # fmt: skip
-        """``behind``: the lane that the last one of a parallel way stands behind, so that both need one word."""
+        """``behind`` is the lane that the last one of a parallel way stands behind, so that both need one word."""
         self.config = config
         self.serial = serial
         self._name = name
@@ -85,12 +86,12 @@ class Way:
         ]
 
     def lanes_of_slots(self) -> list[list[Lane]]:
-        """The lanes of each word, first the one that goes first."""
+        """The lanes of each word, in order of priority."""
         numbers = range(1 + max(lane.slot for lane in self.lanes))
         return [[lane for lane in self.lanes if lane.slot == number] for number in numbers]
 
     def phase_requests(self) -> list[PhaseRequest]:
-        """Registers: what was granted in the cycle before, for each phase."""
+        """The words that were granted in the cycle before, for each phase, in registers."""
         phases = range(self.config.fm_phases)
         if not self.serial:
             return [self._phase_request(phase) for phase in phases]
@@ -115,8 +116,8 @@ class Way:
         return first_of([lane.asks for lane in self.lanes], options)
 
     def _granted(self, phase: int) -> Signal:
-        """Register: some lane was granted a word of that phase. Grants come late, so this has a module of its own, which
-        synthesis keeps shallow."""
+        """A register that says whether some lane was granted a word of that phase. Grants come late, so this has a module of
+        its own, which synthesis keeps shallow."""
         valid, asking = Signal(name=f"{self._name}_valid{phase}"), Signal(len(self.lanes), name=f"{self._name}_asking{phase}")
         self._m.d.comb += asking.eq(Cat(lane.asks_for(phase) for lane in self.lanes))
         self._m.submodules[f"{self._name}_granted{phase}"] = late = Module()
@@ -128,9 +129,10 @@ class Way:
 
 
 def arbitrate(m: Module, order: Sequence[Lane]) -> None:
-    """Grant every lane unless it pauses, or a lane before it in ``order`` excludes it. A lane that asks for nothing is granted.
+    """Grants every lane unless it pauses, or a lane before it in ``order`` excludes it. A lane that asks for nothing is
+    granted.
 
-    Each lane has a module of its own: synthesis maps it for depth alone, and shares nothing between lanes (see
+    Each lane has a module of its own. Synthesis maps it for depth alone and shares nothing between lanes (see
     docs/decisions/late-signals.md).
     """
     for number, lane in enumerate(order):
@@ -140,7 +142,7 @@ def arbitrate(m: Module, order: Sequence[Lane]) -> None:
 
 
 def first_of(hits: Sequence[Value], options: Sequence[Any]) -> Value:
-    """The option of the first hit; the last one's when there is none."""
+    """The option of the first hit, or the last option when there is none."""
     result = Value.cast(options[-1])
     for hit, option in zip(reversed(hits[:-1]), reversed(options[:-1]), strict=True):
         result = Mux(hit, option, result)
@@ -148,7 +150,7 @@ def first_of(hits: Sequence[Value], options: Sequence[Any]) -> Value:
 
 
 def delayed(m: Module, value: Value, cycles: int, name: str) -> Signal:
-    """The value that many cycles ago."""
+    """The value as it was ``cycles`` ago."""
     for cycle in range(cycles):
         register = Signal(len(value), name=f"{name}_{cycle + 1}", reset_less=True)
         m.d.sync += register.eq(value)

@@ -16,11 +16,11 @@ from isa.table import Instruction
 
 
 class Checker(wiring.Component):
-    """Looks at the instruction when ``check`` is high. Registers have a bit for each of ``rows``: the instruction is one
-    (``chosen``), its ``values`` are legal, it is ``lawful``, which is to keep the rules that compare them.
+    """Checks an instruction when ``check`` is high. Registers have a bit for each of ``rows``. ``chosen``: the instruction is
+    one of that row. ``values``: its values are legal. ``lawful``: it keeps the rules that compare values.
 
-    It is legal if all three are set for a row. Who needs to know puts them together, because much hangs on it. Latency 1, one
-    instruction per cycle.
+    An instruction is legal if all three are set for a row. Its users combine the three themselves, because much logic depends
+    on the result. The latency is 1, with one instruction per cycle; it never stalls.
     """
 
     def __init__(self, rows: Sequence[Instruction], config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""Puts the words of an instruction together."""
+"""Collects the words of an instruction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isa.table import Instruction
 
 
 def body_layout(rows: Sequence[Instruction]) -> data.ArrayLayout:
-    """The words behind the header of the longest of these instructions."""
+    """The words behind the header, as many as the longest of these instructions has."""
     return data.ArrayLayout(32, max(row.length for row in rows) - 1)
 
 
@@ -30,8 +30,8 @@ def fields_of(row: Instruction, body: Any) -> dict[str, Value]:
 class Collector(wiring.Component):
     """Takes a word in each cycle in which it is ``open``: the pc, the header, then ``body``.
 
-    ``whole`` is high in the cycle in which the last word is taken. All words stay as they are from then on, until it is open
-    again after a cycle in which it was not. No latency.
+    ``whole`` is high in the cycle in which the last word is taken. From then on all words stay as they are, until it is open
+    again after a cycle in which it was not. There is no latency. It stalls ``words`` while it is not open.
     """
 
     def __init__(self, rows: Sequence[Instruction]) -> None:

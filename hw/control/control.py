@@ -30,16 +30,17 @@ from isa.registers import Counter
 
 
 class Control(wiring.Component):
-    """Runs a program: ``bus`` is the driver's AXI4-Lite port, one member per built unit (``load``, ``save``, ...) goes to
-    the unit, ``trace_<unit>`` tells what it does when.
+    """Runs a program. ``bus`` is the driver's AXI4-Lite port. One member for each built unit (``load``, ``save``, ...) goes to
+    the unit, and ``trace_<unit>`` tells what the unit does and when.
 
-    ``unit_reset`` is high for one cycle before each program, when nothing is on the bus, and in every cycle of ``rst``; a
-    ``ResetTree`` takes it to the units and the AXI engines, so that a program always begins from the same state, also after
-    an error. ``halt`` is high from a fault until then; an abort is a fault, too.
+    ``unit_reset`` is high for one cycle before each program, when nothing is on the bus, and in every cycle of ``rst``. A
+    ``ResetTree`` takes it to the units and the AXI engines. So a program always begins from the same state, also after an
+    error. ``halt`` is high from a fault until then. An abort is a fault, too.
 
-    Faults are reported one cycle after they show, that of the watchdog two; those of one cycle in the order dispatch, units
-    (for one unit: its running, its next instruction), watchdog, abort. A program or base between beats is one before all
-    others: nothing is fetched then. That a program is complete is known a cycle later: an abort in that cycle stops it.
+    Faults are reported one cycle after they show, that of the watchdog two cycles after. Among the faults of one cycle the
+    order is dispatch, units (for one unit: the instruction that runs, then the next one), watchdog, abort. A program or base
+    that is no multiple of the beat comes before all others, and then nothing is fetched. The completion of a program is known a
+    cycle late, so an abort in that cycle stops it.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -67,7 +68,7 @@ class Control(wiring.Component):
         m.submodules.sequencer = ResetTree(sequencer, ResetSignal())
 
         def cleared(name: str, part: Elaboratable) -> None:
-            """Add a part that forgets everything before each program."""
+            """Adds a part that forgets everything before each program."""
             m.submodules[name] = ResetTree(part, self.unit_reset)
 
         fetch, dispatch, tokens, watchdog = Fetch(self.config), Dispatch(self.config), Tokens(self._units), Watchdog()
@@ -97,14 +98,15 @@ class Control(wiring.Component):
             idle.append(unfinished.none)
 
         complete, expired, still = (Signal(name=name) for name in ("complete", "expired", "still"))
-        """A cycle late: what was complete stays so, what expired stands still, and a halt waits for more cycles than one."""
+        """Registers, a cycle late. They may be, because what was complete stays so, what expired stands still, and a halt waits
+        for more cycles than one."""
         m.d.sync += [
             complete.eq(sequencer.running & dispatch.ended & Cat(*idle).all() & fetch.idle & self.activity.drained),
             expired.eq(watchdog.expired),
             still.eq(self.activity.drained & fetch.idle),
         ]
         drained = Signal(init=1)
-        """As the watchdog sees it, a cycle late like the progress that it sees."""
+        """``activity.drained`` for the watchdog, a cycle late like the progress that it sees."""
         m.d.sync += drained.eq(self.activity.drained)
         self._report(m, dispatch, receivers, faults, sequencer, registers, expired, drained)
         self._name(m, dispatch, receivers, faults, registers)
@@ -197,8 +199,8 @@ class Control(wiring.Component):
     def _name(
         self, m: Module, dispatch: Dispatch, receivers: list[Receiver], faults: Faults, registers: Registers
     ) -> None:
-        """The pc of the instruction that the first fault is about, two cycles after the fault, or after the unit in question,
-        which may still finish others, has looked up theirs. It stays until the next program."""
+        """Shows the pc of the instruction that the first fault is about. It comes two cycles after the fault, or later while
+        the unit in question finishes other instructions and looks up their pcs. It stays until the next program."""
         pc = Signal(32)
         others = Signal()
         m.d.comb += [receiver.look.eq(faults.first.ticket) for receiver in receivers]
@@ -231,8 +233,8 @@ class Control(wiring.Component):
         self, m: Module, watchdog: Watchdog, dispatch: Dispatch, receivers: list[Receiver],
         sequencer: Sequencer, registers: Registers, drained: Signal,
     ) -> None:  # fmt: skip
-        """While a program runs anything that moves is progress, while it halts only the bus is. As long as DRAM owes an
-        answer it may take the time that it has for itself."""
+        """Feeds the watchdog. While a program runs, anything that moves is progress; while it halts, only the bus is. As long
+        as DRAM owes an answer, the limit is that of the bus."""
         events = [dispatch.moved, *(self._unit(unit).active for unit in self._units)]
         for receiver in receivers:
             events += [receiver.trace.start, receiver.trace.finish]
@@ -247,7 +249,7 @@ class Control(wiring.Component):
 
 
 def _later(m: Module, value: Value) -> Signal:
-    """The same a cycle later."""
+    """The same value a cycle later."""
     register = Signal(len(value), name="later", reset_less=True)
     m.d.sync += register.eq(value)
     return register

@@ -1,4 +1,4 @@
-"""What the driver can measure: cycles, beats, and what each unit does with its time."""
+"""Counters that the driver can read: cycles, beats, and how each unit spends its time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ COUNTER_BITS = 32
 
 
 class CounterFile(wiring.Component):
-    """As many counters as there are ``events``: each counts the cycles with ``run`` in which its event's bit is high.
+    """A counter for each of ``events``. It counts the cycles with ``run`` in which its event's bit is high.
 
-    What they hold is in one memory, with one adder. Beside it every counter has a few bits of its own, which count until the
-    counter is visited and are then added to its word; the counters are visited in turn, and whichever is asked for at once:
-    ``value`` is that of counter ``index`` two cycles after ``ask``, with every event up to the cycle before ``ask``.
-    ``ask`` is never high in two cycles in a row, so that no counter waits longer than twice its turn.
+    One memory with one adder holds the counts. Beside it every counter has a few bits of its own, which count until the counter
+    is visited and are then added to its word. The counters are visited in turn, but one that is asked for is visited at once.
+    ``value`` is that of counter ``index`` two cycles after ``ask``, with every event up to the cycle before ``ask``. ``ask`` is
+    never high in two cycles in a row, so no counter waits longer than twice its turn. Nothing stalls.
 
-    Counters wrap, and are 0 after reset: a word that has not been visited since then counts as 0.
+    Counters wrap. They are 0 after reset, because a word that has not been visited since then counts as 0.
     """
 
     def __init__(self, events: int) -> None:
@@ -63,7 +63,7 @@ class CounterFile(wiring.Component):
 
 
 class CycleCounter(wiring.Component):
-    """Cycles with ``run`` since reset, 64 bits."""
+    """Counts the cycles with ``run`` since reset, in 64 bits."""
 
     def __init__(self) -> None:
         super().__init__({"run": In(1), "cycles": Out(64)})

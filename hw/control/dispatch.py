@@ -1,4 +1,4 @@
-"""The dispatcher: walks the program, checks every header and reserved bit, and feeds the units' queues."""
+"""Walks the program, checks every header and reserved bit, and feeds the units' queues."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from isa.faults import Fault
 from isa.instructions import BY_NAME, Unit
 
 FETCHED_LAYOUT = data.StructLayout({"word": unsigned(32), "error": unsigned(1)})
-"""A program word as it was fetched; ``error``: DRAM refused it."""
+"""A program word as it was fetched. ``error``: DRAM refused it."""
 
 
 def _known_layout(units: int) -> data.StructLayout:
-    """A program word, and what it would be as a header: ``to`` which unit it goes, a bit for each; whether its opcode is
-    ``unknown``, and whether its fields are ``illegal``."""
+    """A program word, and what it would be as a header. ``to`` has a bit for each unit, set for the one it goes to.
+    ``unknown``: its opcode is unknown. ``illegal``: its fields are."""
     return data.StructLayout({"word": 32, "error": 1, "to": units, "unknown": 1, "illegal": 1})
 
 
 class Dispatch(wiring.Component):
-    """Hands each instruction to its unit's queue: its pc, then its header, then its other words.
+    """Hands each instruction to its unit's queue: first its pc, then its header, then its other words.
 
-    One word per cycle goes into a queue, so an instruction of w words takes w + 1 cycles: the header is checked in
-    the cycle that sends the pc. Words come by a register slice, on whose way to it they are looked at as if they were headers.
-    What is sent waits in a register in front of the queues; a full queue stalls the dispatcher, and with it all that comes
-    later in the program. ``begun`` strobes for the unit whose instruction was begun a cycle ago.
+    One word per cycle goes into a queue, so an instruction of w words takes w + 1 cycles: the cycle that sends the pc also
+    checks the header. Words come through a register slice, and on the way to it they are examined as if they were headers. A
+    word that is sent waits in a register in front of the queues. A full queue stalls the dispatcher, and with it all that comes
+    later in the program. ``begun`` strobes for the unit whose instruction began a cycle ago.
 
-    Checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one
-    reported: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END and those of
+    The checks and their order are those of ``isa.codec.decode``, so that the first fault in the program is the one reported.
+    The order is: opcode (of a unit that was built), length, reserved bits of the header, tokens of START and END and those of
     units that were not built, the end of the program, then the reserved bits of each word. A wrong configuration hash, or a
     program that does not begin with START, is found with the last word of the instruction. A word that DRAM refused is a fault
     of its instruction. The word that shows a fault is taken and enters no queue, so the instruction never reaches its unit.
 
-    ``start`` sets out with ``program_words`` at pc 0. ``ended`` rises after END; nothing is taken after that, after a
-    fault, or with ``halt``. ``pc`` is the instruction being dispatched, ``moved`` strobes for every word taken.
-    ``fault``, with its ``code``, is that of the instruction at ``pc``, which then stays.
-    ``queues`` are in the order of ``built_units``.
+    ``start`` begins a program of ``program_words`` words at pc 0. ``ended`` rises after END. Nothing is taken after that, after
+    a fault, or with ``halt``. ``pc`` is that of the instruction being dispatched, and ``moved`` strobes for every word taken.
+    ``fault``, with its ``code``, is that of the instruction at ``pc``, which then stays. ``queues`` are in the order of
+    ``built_units``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -69,7 +69,7 @@ class Dispatch(wiring.Component):
         index = Signal(HEADER_LAYOUT["length"].shape)
         left = Signal(HEADER_LAYOUT["length"].shape)
         last = Signal()
-        """``index`` is that of the instruction's last word."""
+        """``index`` is the number of the instruction's last word."""
 
         m.submodules.words = words = RegisterSlice(_known_layout(len(self._units)))
         m.d.comb += [words.i.valid.eq(self.words.valid), self.words.ready.eq(words.i.ready)]
@@ -80,7 +80,7 @@ class Dispatch(wiring.Component):
         body_code = Signal(4)
         self._check_header(m, now, incoming, remaining, header_code)
         reserved = Signal(32)
-        """Bits of the word at hand; of the header they are checked apart."""
+        """The reserved bits of the word at hand. Those of the header are checked apart."""
         reserved_behind = self._reserved_behind(m, header, index)
         self._check_word(m, now, header, reserved, last, first, body_code)
 
@@ -136,7 +136,7 @@ class Dispatch(wiring.Component):
         return m
 
     def _look(self, m: Module, known: data.View) -> None:
-        """The word that comes, and what it would be as a header: in a module of its own, between two memories."""
+        """Shows the word that comes, and what it would be as a header. This is a module of its own, between two memories."""
         m.submodules.look = look = Module()
         fetched = self.words.payload
         header = data.View(HEADER_LAYOUT, fetched.word)
@@ -156,8 +156,8 @@ class Dispatch(wiring.Component):
         look.d.comb += known.illegal.eq((header.length != expected) | wrong)
 
     def _check_header(self, m: Module, now: data.View, header: data.View, remaining: Signal, code: Signal) -> None:
-        """``code`` is the fault of an instruction that begins with this header, with ``remaining`` words to come. Its length
-        counts where it is legal, hence that of its opcode."""
+        """Drives ``code`` with the fault of an instruction that begins with this header, with ``remaining`` words to come. The
+        length counts only where it is legal, that is, where it is the length of the opcode."""
         bits = len(header.length)
         with m.If(remaining == 0):
             m.d.comb += code.eq(Fault.PROGRAM_END)
@@ -184,7 +184,7 @@ class Dispatch(wiring.Component):
     def _check_word(
         self, m: Module, now: data.View, header: data.View, reserved: Signal, last: Signal, first: Signal, code: Signal
     ) -> None:
-        """``code`` is the fault that a word of the instruction shows, which may be its ``last``."""
+        """Drives ``code`` with the fault that a word of the instruction shows. This word may be its ``last``."""
         start = BY_NAME["START"]
         wrong = (header.opcode == start.opcode) & (now.word != self.config.hash)
         with m.If(now.error):
@@ -195,7 +195,7 @@ class Dispatch(wiring.Component):
             m.d.comb += code.eq(Fault.CONFIG_MISMATCH)
 
     def _connect_queues(self, m: Module, to: Signal, send: Signal, begin: Signal, sent: Signal, free: Signal) -> None:
-        """Send ``to`` a queue, when the register is ``free``; what belongs to no unit vanishes."""
+        """Sends ``to`` a queue, when the register is ``free``. Words that belong to no unit are dropped."""
         waiting = Signal(len(self._units))
         payload = Signal(32)
         m.d.comb += free.eq(~Cat(waiting[number] & ~queue.ready for number, queue in enumerate(self.queues)).any())

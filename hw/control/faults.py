@@ -1,4 +1,4 @@
-"""The first fault wins: collects every report and keeps one."""
+"""Collects every fault report and keeps the first."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from hw.interfaces import FAULT_LAYOUT
 from isa.instructions import Unit
 
 NO_UNIT = len(Unit)
-"""The fault belongs to the instruction that is being dispatched."""
+"""The number that stands for no unit: the fault belongs to the instruction that is being dispatched."""
 KEPT_LAYOUT = data.StructLayout({**FAULT_LAYOUT.members, "unit": unsigned(NO_UNIT.bit_length())})
-"""Code, and the instruction: a ticket of that unit."""
+"""A code, and the instruction: a ticket of that unit."""
 
 
 class Faults(wiring.Component):
-    """Keeps the first of the reports, one source for each entry of ``units``; among those of one cycle, the one with the lowest
-    index. ``units`` says whose tickets a source tells; None: its report has the unit beside the ticket.
+    """Keeps the first of the reports. ``units`` has an entry for each source: the unit to which the source's tickets belong, or
+    None if its report names the unit beside the ticket. Among the reports of one cycle the one with the lowest index is kept.
 
-    Latency one cycle. A report need not last longer than a cycle. ``valid`` stays until reset, and halts the machine.
+    The latency is one cycle. A report need not last longer than a cycle. ``valid`` stays until reset and halts the machine.
     """
 
     def __init__(self, units: list[int | None]) -> None:
@@ -41,7 +41,7 @@ class Faults(wiring.Component):
                 m.d.comb += told.unit.eq(Const(unit))
             sources.append((report.valid, told.as_value()))
         valid, first = first_report(sources)
-        # Software may read the code at any time: it is none until there is a fault.
+        # Software may read the code at any time, so the code is NONE until there is a fault.
         with m.If(valid & ~self.valid):
             m.d.sync += [self.valid.eq(1), self.first.eq(first)]
         return m

@@ -1,4 +1,4 @@
-"""Instruction fetch: reads the program ahead of the dispatcher and cuts it into words."""
+"""Reads the program ahead of the dispatcher and cuts it into words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from isa.depths import fetch_beats
 
 
 class Fetch(wiring.Component):
-    """Emits the program's words in order, from the word after ``start`` on.
+    """Emits the program's words in order, from the first one on, after ``start``.
 
-    Two bursts are on their way or waiting in the prefetch queue at any time: a burst is asked for only when the queue
-    has room for all of it, so R is never held up. Bursts end at multiples of their size, hence never cross 4 KB.
+    Two bursts at most are on their way or wait in the prefetch queue. A burst is asked for only when the queue has room for all
+    of it, so R is never held up. Bursts end at multiples of their size, so they never cross 4 KB.
 
-    Latency: AR three cycles after ``start``; a beat's first word three cycles after the beat. One word per cycle, which the
-    reader takes into a register. The last beat may bring words from behind the program; the dispatcher knows the length and
-    leaves them.
+    AR comes three cycles after ``start``, and a beat's first word three cycles after the beat. One word per cycle follows,
+    which stalls while the reader refuses it. The reader takes a word into a register. The last beat may bring words from behind
+    the program; the dispatcher knows the length and leaves them.
 
     ``stop`` asks for no further burst; ``idle`` is high when none is under way. A new program needs a reset.
     """
@@ -55,7 +55,8 @@ class Fetch(wiring.Component):
         ar, r = self.bus.ar, self.bus.r
 
         size = Signal(range(self.burst + 1))
-        """Of the next burst; 0 in the cycle after the counters were set. They rest in the cycle in which AR is shown."""
+        """The beats of the next burst; 0 in the cycle after the counters were set. The counters rest in the cycle in which AR
+        is shown."""
         asks = Signal()
         """``size`` is not 0."""
         to_boundary = self.burst - beat_addr % self.burst
@@ -95,7 +96,7 @@ class Fetch(wiring.Component):
         return m
 
     def _cut(self, m: Module, queue: RamFifo, leaves: Signal, words_per_beat: int) -> None:
-        """A beat leaves the queue with its last word."""
+        """Cuts the beats of the queue into words. A beat leaves the queue with its last word."""
         beat = queue.r_data[:-1]
         position = Signal(range(words_per_beat))
         m.d.comb += [
@@ -104,7 +105,7 @@ class Fetch(wiring.Component):
             self.words.payload.error.eq(queue.r_data[-1]),
             queue.r_en.eq(leaves),
         ]
-        # In a module of its own: the queue's counts hang on it.
+        # This has a module of its own, because the queue's counts depend on it.
         m.submodules.cut = cut = Module()
         cut.d.comb += leaves.eq(queue.r_rdy & self.words.ready & (position == words_per_beat - 1))
         m.d.sync += position.eq(position + (self.words.valid & self.words.ready))

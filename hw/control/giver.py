@@ -18,10 +18,10 @@ _UNITS = len(Unit)
 class TokenGiver(wiring.Component):
     """Keeps the ``signal`` masks of up to ``IN_FLIGHT`` instructions that the unit has ``accepted``, while there is ``room``.
 
-    Each ``done`` gives the tokens of the oldest, in that cycle or in the first in which there is room for all of them (``full``
-    has the units that can take no more). ``gives`` is high in that cycle, also for an instruction that has no tokens to give.
-    ``blocked`` is high while a finished instruction finds no room for its tokens. ``at_work``: the unit has accepted an
-    instruction that is not finished, the oldest is ``oldest_ticket``.
+    Each ``done`` gives the tokens of the oldest instruction, in that cycle or in the first in which there is room for all of
+    them. ``full`` has the units that can take no more. ``gives`` is high in that cycle, also for an instruction that has no
+    tokens to give. ``blocked`` is high while a finished instruction finds no room for its tokens. ``at_work``: the unit has
+    accepted an instruction that is not finished, and ``oldest_ticket`` is that of the oldest.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,11 @@ class TokenGiver(wiring.Component):
         m = Module()
         m.submodules.in_flight = in_flight = Queue(unsigned(_UNITS), IN_FLIGHT)
         unpaid = Signal(range(IN_FLIGHT + 1))
-        """Finished instructions whose tokens are still to be given."""
+        """The number of finished instructions whose tokens are still to be given."""
         lacking = in_flight.o.payload & self.full
         no_room = Signal(2)
-        """Whether one of the first units that get tokens from the oldest has no room, and one of the others."""
+        """Two bits: one of the first units that get tokens from the oldest instruction has no room, and one of the other units
+        has none."""
         m.d.comb += [
             in_flight.i.payload.eq(self.signal),
             in_flight.i.valid.eq(self.accepted),
@@ -56,10 +57,10 @@ class TokenGiver(wiring.Component):
             self.owes.eq(unpaid != 0),
             self.blocked.eq(self.owes & no_room.any()),
         ]
-        # Whether there is room is known before ``done``, by halves a LUT deep.
+        # Whether there is room is known before ``done``. Each half of it is a LUT deep.
         m.submodules.halves = halves = Module()
         halves.d.comb += no_room.eq(Cat(part.any() for part in (lacking[: _UNITS // 2], lacking[_UNITS // 2 :])))
-        # ``done`` comes late, and the counters of tokens hang on what is given.
+        # ``done`` comes late, and the counters of tokens depend on ``give``.
         m.submodules.payment = payment = Module()
         payment.d.comb += [
             self.gives.eq((self.done | self.owes) & ~no_room.any()),

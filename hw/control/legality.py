@@ -1,7 +1,7 @@
-"""The legality rules of the instruction table as logic: the hardware's ``isa.codec.broken_rule``.
+"""The legality rules of the instruction table as logic. This is the hardware's version of ``isa.codec.broken_rule``.
 
-An instruction is legal if both functions say so. ``fields`` holds the value of each of the row's fields; pure logic over them,
-no state.
+An instruction is legal if both functions say so. ``fields`` holds the value of each of the row's fields. Both are pure logic
+over them, without state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from isa.table import Instruction
 
 
 def values_legal(row: Instruction, fields: Mapping[str, Any]) -> Any:
-    """One bit: counts are not zero, and enumerations have a name."""
+    """One bit: the row's counts are not zero, and its enumerations have a name."""
     checks = [Const(1, 1)]
     for name, f in row.fields.items():
         if f.nonzero:
@@ -32,7 +32,8 @@ def values_legal(row: Instruction, fields: Mapping[str, Any]) -> Any:
 
 
 def rules_hold(row: Instruction, fields: Mapping[str, Any], config: MachineConfig) -> Any:
-    """One bit: every rule of the row holds. These compare numbers, and come later than ``values_legal``."""
+    """One bit: every rule of the row holds. These rules compare numbers, so the bit comes later than that of
+    ``values_legal``."""
     names = SimpleNamespace(**fields)
     checks = [rule.holds(names, config) for rule in row.rules]
     return reduce(and_, (check.bool() if hasattr(check, "bool") else Const(int(check), 1) for check in checks), Const(1, 1))

@@ -10,13 +10,14 @@ from hw.axi.signature import LITE_ADDRESS_BITS, LITE_DATA_BITS, AxiLite
 
 
 class LiteEndpoint(wiring.Component):
-    """One read and one write at a time, each on its own; answers SLVERR where nothing is mapped.
+    """Serves one read and one write at a time, independently, and answers SLVERR where nothing is mapped.
 
-    A write is taken, address and data together, in the cycle after both are there: ``write`` strobes, and ``write_mapped``
-    must answer at once. A read takes its address in one cycle; ``read_addr`` is it from the next on, in the one after that
-    ``look`` strobes, and two later ``read``: now ``read_data`` and ``read_mapped`` must answer it, and R follows in the next.
-    Each waits for its response to be taken before the next is begun. Addresses are those of whole words: the two lowest bits
-    count as zero. Nothing is taken while the endpoint is reset, which may be later than its neighbours.
+    A write is taken, address and data together, in the cycle after both are there. Then ``write`` strobes, and ``write_mapped``
+    must answer at once. A read takes its address in one cycle, and ``read_addr`` shows it from the next cycle on. ``look``
+    strobes one cycle later, and ``read`` two cycles after ``look``. ``read_data`` and ``read_mapped`` must answer ``read`` at
+    once, and R follows in the next cycle. Reads and writes each wait for their response to be taken before the next one begins.
+    Addresses are those of whole words: the two lowest bits count as zero. Nothing is taken while the endpoint is reset, which
+    may be later than its neighbours.
     """
 
     def __init__(self) -> None:

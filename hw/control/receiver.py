@@ -1,4 +1,4 @@
-"""The receiving end of a unit's queue: puts instructions together, checks them, and minds their tokens."""
+"""The receiving end of a unit's queue. It collects instructions, checks them, and handles their tokens."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Receiver(wiring.Component):
     works for fewer cycles on one notices that. An instruction that breaks a rule stays in WAIT or OFFER: it is ``illegal``,
     takes no tokens and never reaches the unit. When ``IN_FLIGHT`` instructions are with the unit nothing is offered.
 
-    In the unit an instruction is known by its *ticket*, a number that counts up from offer to offer. The pcs of all tickets
-    that are about are kept here, in a memory with one read port: ``pc`` is that of the instruction that finishes in this
-    cycle, and that of ``look`` when there is none.
+    In the unit an instruction is known by its *ticket*, a number that counts up from offer to offer. A memory with one read
+    port here keeps the pcs of all tickets in use. ``pc`` is that of the instruction that finishes in this cycle, or that of
+    ``look`` when none does.
 
-    ``waiting`` is high while the instruction is legal and lacks a token, ``stuck`` also while a finished instruction finds no
-    room for its tokens (``TokenGiver``); ``stuck_ticket`` is then the older of the two. With ``halt`` nothing is taken or
-    offered.
+    ``waiting`` is high while the instruction is legal and lacks a token. ``stuck`` is also high while a finished instruction
+    finds no room for its tokens (``TokenGiver``). ``stuck_ticket`` is the ticket of the older of the two. With ``halt`` nothing
+    is taken or offered.
     """
 
     def __init__(self, unit: Unit, config: MachineConfig) -> None:
@@ -79,9 +79,10 @@ class Receiver(wiring.Component):
         connect(m, flipped(self.words), collector.words)
         header = collector.header
         wait, signal = (mask & sum(1 << unit for unit in built_units(self.config)) for mask in (header.wait, header.signal))
-        """Those of other units are 0 (``Dispatch``), which synthesis does not know."""
+        """The masks of built units. The bits of other units are 0 (``Dispatch``), but synthesis does not know that."""
         legal, have, takes, accepted = (Signal(name=name) for name in ("legal", "have", "takes", "accepted"))
-        """The instruction keeps the rules; all its tokens are there; they are taken; the unit accepts it."""
+        """``legal``: the instruction keeps the rules. ``have``: all its tokens are there. ``takes``: they are taken.
+        ``accepted``: the unit accepts it."""
 
         with m.FSM() as state:
             with m.State("COLLECT"), m.If(collector.whole):
@@ -98,7 +99,7 @@ class Receiver(wiring.Component):
                 m.next = "COLLECT"
         offers = state.ongoing("OFFER")
         held = Signal()
-        """An instruction is checked and not yet accepted."""
+        """An instruction has been checked and not yet accepted."""
         m.d.comb += [
             collector.open.eq(state.ongoing("COLLECT")),
             checker.check.eq(state.ongoing("CHECK")),
@@ -117,7 +118,7 @@ class Receiver(wiring.Component):
             self.stuck_ticket.eq(Mux(giver.owes, giver.oldest_ticket, self.head_ticket)),
         ]
         m.d.sync += self.head_ticket.eq(self.head_ticket + accepted)
-        # In a module of its own: the unit's queues, tokens and counts hang on it.
+        # This has a module of its own, because the unit's queues, tokens and counts depend on it.
         m.submodules.offer = offer = Module()
         offer.d.comb += [
             legal.eq((checker.chosen & checker.values & checker.lawful).any()),
@@ -131,8 +132,8 @@ class Receiver(wiring.Component):
         return m
 
     def _show(self, m: Module, collector: Collector) -> None:
-        """The instruction as the unit sees it. Fields of one row lie in the place of another's: the fields of the longest row
-        are there, unless it is another's turn."""
+        """Shows the instruction as the unit sees it. The fields of one row lie in the place of another's. Those of the longest
+        row are there, unless the instruction is of another row."""
         payload = self.instruction.payload
         m.d.comb += [payload.ticket.eq(self.head_ticket), payload.opcode.eq(collector.header.opcode)]
         longest, *others = sorted(unit_rows(self.unit, self.config), key=lambda row: -row.length)
@@ -144,7 +145,7 @@ class Receiver(wiring.Component):
                 m.d.comb += [payload.op[row.name][name].eq(value) for name, value in fields.items()]
 
     def _name(self, m: Module, collector: Collector, checked: Signal, accepted: Signal, finished: Signal) -> None:
-        """The pcs of all tickets that are about."""
+        """Keeps the pcs of all tickets in use."""
         m.submodules.pcs = pcs = memory.Memory(shape=unsigned(32), depth=1 << TICKET_BITS, init=[])
         write = pcs.write_port()
         read = pcs.read_port(domain="comb")

@@ -20,28 +20,31 @@ from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 
 def counter_number(config: MachineConfig, unit: Unit, counter: Counter) -> int:
-    """The counters of the units that were built come first."""
+    """The number of a unit's counter. The counters of the units that were built come first."""
     return built_units(config).index(unit) * len(Counter) + counter
 
 
 def beat_counters(config: MachineConfig) -> tuple[int, int]:
-    """Then those of read and write beats."""
+    """The numbers of the counters of read and write beats, which follow those of the units."""
     first = len(built_units(config)) * len(Counter)
     return first, first + 1
 
 
 class Registers(wiring.Component):
-    """Storage and read-out of the registers; ``LiteEndpoint`` speaks the protocol and tells latencies.
+    """Stores the registers and reads them out. ``LiteEndpoint`` handles the protocol and tells the latencies; nothing else
+    stalls.
 
     ``start`` strobes when START is written alone while ``idle``. ``abort`` is high from a write of ABORT or RESET while
-    ``busy`` until the program is stopped, ``reset`` from a write of RESET until ``wipe``, which puts all registers back.
-    ``finished`` sets the pending bit; ``irq`` is high while it is set and enabled.
+    ``busy`` until the program is stopped. ``reset`` is high from a write of RESET until ``wipe``, which puts all registers
+    back. ``finished`` sets the pending bit, and ``irq`` is high while that bit is set and enabled.
 
-    Registers that set up a program keep what they hold while the machine is not ``idle``, so that nothing changes under
-    a program: a write is ignored, and so is START; the status tells it until the next start. ``misaligned`` says that the
-    program or a base was no multiple of the AXI beat a cycle ago: a program begins later than that.
-    Writes to read-only registers do nothing. Address bits that the machine's AXI does not have read as zero, and so do
-    the counters of units that are not built.
+    Registers that set up a program keep their values while the machine is not ``idle``, so that nothing changes under a
+    program. A write to them is ignored then, and so is START; the status says so until the next start. ``misaligned`` says that
+    the program or a base was no multiple of the AXI beat a cycle ago. This is soon enough, because a program begins later than
+    that.
+
+    Writes to read-only registers do nothing. Address bits that the machine's AXI does not have read as zero, and so do the
+    counters of units that are not built.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -137,7 +140,7 @@ class Registers(wiring.Component):
         m.d.comb += [
             control.eq(Mux(byte0 & (endpoint.write_addr == Register.CONTROL), endpoint.write_data, 0)),
         ]
-        # A cycle later: no other write comes so soon.
+        # The start comes a cycle after its write. No other write comes so soon.
         m.d.sync += self.start.eq((control == Control.START.value) & self.idle)
         for request, bits in ((self.abort, Control.ABORT | Control.RESET), (self.reset, Control.RESET)):
             with m.If((control & bits.value).any()):
@@ -165,8 +168,8 @@ class Registers(wiring.Component):
     def _answer_reads(
         self, m: Module, endpoint: LiteEndpoint, readable: dict[int, Any], counters: dict[int, int]
     ) -> None:
-        """Registers are chosen bit by bit of the address; where there is none the word may be any, for it is not mapped.
-        Which counter it is is known when ``look`` strobes, and its value with ``read``."""
+        """Answers reads. The bits of the address choose the register. Where there is none the word may be any, because the
+        address is not mapped. The number of a counter is known when ``look`` strobes, and its value with ``read``."""
         counted = Signal()
         m.d.sync += counted.eq(0)
         with m.Switch(endpoint.read_addr):
@@ -192,7 +195,7 @@ class Registers(wiring.Component):
 
 
 def _chosen(words: dict[int, Any], address: Value, bits: int) -> Value:
-    """The word of that number, as a tree of multiplexers; any other where there is none."""
+    """The word of that number, as a tree of multiplexers. Where there is none it is another word."""
     if len(words) == 1:
         (word,) = words.values()
         return Value.cast(word)

@@ -1,4 +1,4 @@
-"""From start to done or error."""
+"""Runs the machine from start to done or error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from isa.stages import RESET
 
 SETTLE_CYCLES = 16
-"""Cycles without AXI traffic after which a halted machine counts as stopped: more than any unit takes to notice
+"""The cycles without AXI traffic after which a halted machine counts as stopped. They are more than any unit takes to notice
 ``halt`` and to bring a burst that it has begun onto the bus."""
 
 
@@ -26,9 +26,9 @@ class Sequencer(wiring.Component):
     wipe       one cycle: ``clear``, and ``wipe`` resets the registers. From idle, while a ``reset`` is asked for
     =========  ===================================================================================================
 
-    A bus that never answers must not keep the machine from reporting: ``expired`` ends the wait in halt. But what is
-    still on its way then would meet the next program, so that none is begun before it has come: only a reset of machine
-    and bus together ends a wait in drain for what never comes.
+    A bus that never answers must not keep the machine from reporting, so ``expired`` ends the wait in halt. But what is still
+    on its way then would meet the next program, so none begins before it has come. Only a reset of machine and bus together
+    ends a wait in drain for what never comes.
 
     ``running`` (in run) and ``halting`` (in halt) are registers. ``finished`` strobes in the last busy cycle of every program
     that is not stopped by a reset.
@@ -58,10 +58,10 @@ class Sequencer(wiring.Component):
         m = Module()
         settled = Signal(range(SETTLE_CYCLES))
         waited = Signal(range(RESET + 1))
-        """Cycles in the state clear."""
+        """The cycles in the state clear so far."""
         still = Signal()
         resting = Signal(init=1)
-        """The state is idle: what is written to registers hangs on it."""
+        """The state is idle. Writes to registers depend on it."""
         m.d.comb += self.idle.eq(resting & ~self.reset)
         m.d.comb += still.eq(self.drained & (settled == SETTLE_CYCLES - 1))
         m.d.sync += settled.eq(settled + 1)

@@ -15,19 +15,21 @@ _UNITS = len(Unit)
 
 
 class Tokens(wiring.Component):
-    """A counter for each (producer, consumer) among ``units``, a unit with itself included; masks are of all units.
+    """A counter for each pair (producer, consumer) of ``units``, also for a unit with itself. Masks have a bit for every unit
+    of the architecture.
 
-    ``give[p]`` is the mask of the units to which unit ``p`` gives a token in this cycle, ``take[c]`` the mask of the
-    units from which unit ``c`` takes one; ``available[c]`` is the mask of the units that have a token for ``c``,
-    ``full[p]`` the mask of the units for which ``p`` has ``TOKEN_MAX`` on the way already.
-    Latency: a token given in one cycle is available in the next. Never stalls. Giving and taking in one cycle leaves
-    the counter as it is. A consumer takes only what is available, a producer gives only where there is room.
+    ``give[p]`` is the mask of the units to which unit ``p`` gives a token in this cycle, ``take[c]`` the mask of the units from
+    which unit ``c`` takes one. ``available[c]`` is the mask of the units that have a token for ``c``. ``full[p]`` is the mask
+    of the units for which ``p`` already has ``TOKEN_MAX`` on the way.
 
-    Room never runs out for good in a sequential program. The oldest unfinished instruction of the machine, say of unit
-    ``p``, has its tokens, hence is done some day. All that was given by ``p`` so far comes before it in the program, and
-    so does every taker of those tokens that program order has before it: these are finished. What is left in the
-    counter is therefore at most what is on the way at this point of the program order, and that is below ``TOKEN_MAX``,
-    for the program would not be sequential otherwise: the instruction gives its tokens, and the next one is the oldest.
+    A token given in one cycle is available in the next. Nothing stalls. Giving and taking in one cycle leaves the counter as it
+    is. A consumer takes only what is available, and a producer gives only where there is room.
+
+    Room never runs out for good in a sequential program. The oldest unfinished instruction of the machine, say of unit ``p``,
+    has its tokens, so it is done some day. All that ``p`` has given so far comes before it in the program. So does every taker
+    of those tokens that program order puts before it, and these takers are finished. The counter therefore holds at most what
+    is on the way at this point of the program order. That is below ``TOKEN_MAX``, or the program would not be sequential. So
+    the instruction gives its tokens, and the next one is the oldest.
     """
 
     def __init__(self, units: Sequence[Unit] = tuple(Unit)) -> None:

@@ -1,4 +1,4 @@
-"""How many instructions a unit has before it."""
+"""Tells whether a unit has instructions before it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 
 class Unfinished(wiring.Component):
-    """Counts up to ``most`` instructions from ``begun`` to ``finished``; ``none``, from a register, tells that there is none.
+    """Counts up to ``most`` instructions from ``begun`` to ``finished``. ``none``, from a register, says that there is none.
 
-    Latency one cycle from ``begun``, two from ``finished``, which comes late. Whatever an instruction goes through is between
-    the two, so that nobody else need be asked.
+    The latency is one cycle from ``begun``, and two from ``finished``, which comes late. It never stalls. All that an
+    instruction goes through lies between the two, so no other part need be asked.
     """
 
     def __init__(self, most: int) -> None:

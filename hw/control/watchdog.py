@@ -1,4 +1,4 @@
-"""The watchdog: a machine that makes no progress stops instead of hanging."""
+"""Stops a machine that makes no progress, so that it does not hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 class Watchdog(wiring.Component):
     """``expired`` is high in the ``limit``-th cycle in a row with ``run`` and without ``progress``, and until progress.
 
-    ``limit`` 0 switches it off; a new one counts from the next cycle on. No latency: the cycle itself counts.
+    ``limit`` 0 switches it off. A new limit counts from the next cycle on. There is no latency: the cycle itself counts.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         quiet = Signal(32, init=2)
-        """Cycles without progress if this one and the next are such."""
+        """The cycles without progress, if this one and the next are among them."""
         due = Signal()
-        """The limit, as it was a cycle ago, is reached if this one is."""
+        """The limit, as it was a cycle ago, is reached if this cycle is without progress."""
         m.d.comb += self.expired.eq(self.run & ~self.progress & due)
         with m.If(~self.run | self.progress):
             m.d.sync += [quiet.eq(2), due.eq(self.limit == 1)]

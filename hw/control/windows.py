@@ -13,10 +13,11 @@ from hw.control.lite import LiteEndpoint
 
 
 class RegisterWindows(wiring.Component):
-    """Hands each access on ``bus`` to one of ``count`` machines, whose registers lie 4 KB apart; SLVERR beyond the last one.
+    """Hands each access on ``bus`` to one of ``count`` machines, whose registers lie 4 KB apart. It answers SLVERR beyond the
+    last machine.
 
-    Ways out are combinational, and so are ways back: an access takes as long as at the machine alone. Reads and writes go
-    their ways apart, one of each at a time: the next is taken when the response has been. ``bus`` sees AW and W taken
+    The paths to the machines and back are combinational, so an access takes as long as with a single machine. Reads and writes
+    go separately, one of each at a time: the next stalls until the response has been taken. ``bus`` sees AW and W taken
     together, as ``LiteEndpoint`` takes them.
     """
 
@@ -41,7 +42,7 @@ class RegisterWindows(wiring.Component):
         bus = self.bus
         asked = Signal(name="write_asked")
         owed = Signal(name="write_owed")
-        """A response is on its way, or waits to be taken."""
+        """A response is on its way or waits to be taken."""
         to, since = self._window(m, bus.awaddr, "write")
         m.d.comb += asked.eq(bus.awvalid & bus.wvalid & ~owed)
         with m.If(asked & bus.awready):
@@ -86,7 +87,8 @@ class RegisterWindows(wiring.Component):
                 m.d.comb += [bus.rvalid.eq(end.rvalid), bus.rdata.eq(end.rdata), bus.rresp.eq(end.rresp)]
 
     def _window(self, m: Module, address: Any, name: str) -> tuple[Signal, Signal]:
-        """The machine that an address belongs to, beyond the last one whoever answers there; and a register for it."""
+        """The number of the machine that an address belongs to, and a register for it. Beyond the last machine it is the number
+        of the part that answers there."""
         asked = address[LITE_ADDRESS_BITS:]
         to = Signal(range(self.count + 1), name=f"{name}_to")
         since = Signal.like(to, name=f"{name}_since")
@@ -95,5 +97,5 @@ class RegisterWindows(wiring.Component):
 
 
 def address_bits(count: int) -> int:
-    """Of the bus in front of so many machines."""
+    """The address bits of the bus in front of ``count`` machines."""
     return LITE_ADDRESS_BITS + (count - 1).bit_length()

@@ -1,4 +1,4 @@
-"""Output-stationary accumulators, the entries they can be kept in, and the drain."""
+"""Output-stationary accumulators, the entries that keep their sums, and the drain."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ from isa.config import MachineConfig
 
 
 class Accumulate(wiring.Component):
-    """Adds the array's sums up, one beat per cycle, and hands finished sums out ``conv_finish`` at a time, pixel by pixel.
+    """Adds the array's sums up, one beat per cycle, and hands finished sums out, ``conv_finish`` at a time, pixel by pixel. It
+    never stalls.
 
-    ``beat`` belongs to the sums present in this cycle, ``next`` is what it is in the next one, and ``ahead`` what it is
+    ``beat`` belongs to the sums present in this cycle. ``next`` is the ``beat`` of the next cycle, ``ahead`` that of
     ``READ_AHEAD + 1`` cycles later. A reduction's sums are drained in the ``drain_cycles`` cycles that follow its last beat,
-    while the next reduction adds up: last beats must be that far apart. In the first of them the accumulators themselves
-    are still intact; what is drained later waits in a shadow register. To each sum its pixel's correction is added
+    while the next reduction adds up. So last beats must be that far apart. In the first of these cycles the accumulators
+    themselves are still intact; sums that are drained later wait in a shadow register. Each sum gets its pixel's correction
     (``corrections`` belong to the first drain cycle), and the result is shown one cycle later.
+
     With ``acc_out`` nothing leaves: the sums are written to their entry in the cycle after the last beat.
 
-    ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, of parameter word ``param``.
+    ``ask`` is high one cycle before ``valid``: the sums of part ``part`` of a pixel come, and they need parameter word
+    ``param``.
 
-    ``last``: this is the last of an instruction; ``stored`` says the same for an ``acc_out`` instruction.
+    ``last``: this is the last of an instruction. ``stored`` says the same for an ``acc_out`` instruction.
 
     With ``act16`` sums have 36 bits, and those of ``high`` bytes are worth 256 times as much.
     """
@@ -87,8 +90,8 @@ class Accumulate(wiring.Component):
         return m
 
     def _drain(self, m: Module, adders: Adders, totals: list[Value], done: Value, last: Value) -> None:
-        """Show the finished sums with their corrections, ``conv_finish`` of them in each cycle: the first ones are those of
-        the accumulators, the others come from the shadow."""
+        """Shows the finished sums with their corrections, ``conv_finish`` of them in each cycle. The first ones come from the
+        accumulators, the others from the shadow."""
         c = self.config
         width, cycles = c.conv_finish, self.drain_cycles
         left = Signal(range(max(2, cycles)))
@@ -123,7 +126,8 @@ class Accumulate(wiring.Component):
         self._ask(m, done, left)
 
     def _ask(self, m: Module, done: Value, left: Signal) -> None:
-        """The parameter records of what is drained in the next cycle, asked for then: it is shown a cycle later still."""
+        """Asks for the parameter records of the sums that are drained in the next cycle. The results are shown a cycle later
+        still."""
         c, cycles = self.config, self.drain_cycles
         held = Signal.like(self.param, reset_less=True)
         arriving = self._arriving()
@@ -138,11 +142,11 @@ class Accumulate(wiring.Component):
         ]
 
     def _arriving(self) -> Value:
-        """The last sums of a reduction that is drained are there in the next cycle."""
+        """High if the last sums of a reduction that is drained are there in the next cycle."""
         return self.beat.valid & self.beat.beat.last & ~self.beat.beat.acc_out
 
 
 def _worth(shown: Value, high: Value, one_more: bool) -> Value:
-    """A sum of the array, times 256 if it is one of high bytes. Of a sum that lacks one, what is appended lacks one, too."""
+    """A sum of the array, times 256 if it is one of high bytes. If the sum lacks one, the appended bits lack one, too."""
     filled = Const(0xFF if one_more else 0, 8)
     return Mux(high, Cat(filled, shown), extended(shown, len(shown) + 8)).as_signed()

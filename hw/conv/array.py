@@ -1,4 +1,5 @@
-"""The multiplier array: every input lane of every pixel times every weight, summed over the input lanes."""
+"""The multiplier array. It multiplies every input lane of every pixel by every weight and sums the products over the input
+lanes."""
 
 from __future__ import annotations
 
@@ -19,31 +20,33 @@ from isa.config import MachineConfig
 
 
 def sum_shape(ic_p: int) -> Shape:
-    """A sum of ``ic_p`` products (each is at most 2^14), or one less."""
+    """The shape of a sum of ``ic_p`` products, each at most 2^14, or of such a sum less one."""
     return signed(16 + (ic_p - 1).bit_length())
 
 
 def is_one_less(config: MachineConfig, pixel: int, lane: int) -> bool:
-    """Whether the array shows this sum less one: the low one of two that are packed."""
+    """True if the array shows this sum less one. This is so for the low one of two that are packed."""
     return config.dsp_packing and (pixel if config.packs_pixels else lane) % 2 == 0
 
 
 class MacArray(wiring.Component):
-    """``sums[p][o] = sum_i x[p][i] * w[i][o]``, one set per cycle, latency ``array_latency``; some are ``is_one_less``.
+    """``sums[p][o] = sum_i x[p][i] * w[i][o]``, one set per cycle, with a latency of ``array_latency``. Some sums are less by
+    one (``is_one_less``).
 
-    It never stalls: who feeds it makes sure that the sums have a place. Each register holds one number
-    and none is reset, so the simulator's and the tool's view is a plain network of products and sums.
+    It never stalls, so the part that feeds it makes sure that the sums have a place. Each register holds one number and none is
+    reset, so simulator and tools see a plain network of products and sums.
 
-    Without ``dsp_packing`` each product has a multiplier; ``joined_outputs`` pairs of output lanes share theirs
+    Without ``dsp_packing`` each product has a multiplier, but ``joined_outputs`` pairs of output lanes share theirs
     (``hw/arithmetic/joined.py``).
 
-    With ``dsp_packing`` two pixels share a weight (``px_p`` even), or else two output lanes share an input. The products
-    of up to ``TERMS`` input lanes are added along a cascade of DSPs, a few cascades by a tree. A DSP further on in its cascade
-    works on a later cycle's operands: ``x`` is delayed here; weights are read from their memory so much later, up to
-    what columns of the memory have in common (``Skew``).
+    With ``dsp_packing`` two pixels share a weight (``px_p`` even), or else two output lanes share an input. A cascade of DSPs
+    adds the products of up to ``TERMS`` input lanes, and a tree adds a few cascades. A DSP further on in its cascade works on a
+    later cycle's operands. So ``x`` is delayed here. Weights are read from their memory later by the delay that the columns of
+    the memory share, and the rest is delayed here (``Skew``).
 
     With ``array_clock`` 2 each cascade makes the sums of two output lanes (or, if these are packed, of two pairs) in a cycle,
-    one after the other, at twice the clock (``hw/arithmetic/doubled.py``); operands and sums are registered in the machine's.
+    one after the other, at twice the clock (``hw/arithmetic/doubled.py``). Operands and sums are in registers of the machine's
+    clock.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -103,7 +106,7 @@ class MacArray(wiring.Component):
                 self._show(m, totals, n, s)
 
     def _doubled(self, m: Module, kind: Callable[[str], DoubledCascades]) -> None:
-        """Each row of a block of cascades with each column; every such place has halves of a cycle of its own."""
+        """Pairs each row of a block of cascades with each column. Every such place has its own halves of a cycle."""
         skew = Skew(self.config)
         wide, narrow = self._operands(m, skew, lambda value, name: register(m, value, name))
         pixels = self.config.packs_pixels
@@ -130,7 +133,8 @@ class MacArray(wiring.Component):
     def _operands(
         self, m: Module, skew: Skew, registered: Callable[[Value, str], Value]
     ) -> tuple[list[list[Value]], list[list[Value]]]:
-        """Of each input lane, in the cycle in which its DSPs take them: those that are packed by twos, and the others."""
+        """The operands of each input lane, in the cycle in which its DSPs take them: those that are packed by twos, and the
+        others."""
         c = self.config
         lanes = range(c.ic_p)
         x = [[_later(m, self.x[p][i], skew.delay(i), f"x_{p}_{i}") for i in lanes] for p in range(c.px_p)]
@@ -142,7 +146,7 @@ class MacArray(wiring.Component):
         return wide, [[registered(row[i], f"narrow_{n}_{i}") for i in lanes] for n, row in enumerate(single)]
 
     def _show(self, m: Module, totals: list[Value], wide: int, narrow: int) -> None:
-        """The sums of cascades, taken apart and added: of the low products, less one, and of the high ones."""
+        """Takes the sums of cascades apart and adds them: those of the low products, less one, and those of the high ones."""
         halves = [unpack(total) for total in totals]
         name = f"{wide}_{narrow}"
         low = add_tree(m, [low for _, low in halves], f"low_{name}", one_more=True)
@@ -157,7 +161,7 @@ def _sum_bits(operands: Sized) -> int:
 
 
 def _by_turns(rows: list[list[Value]]) -> list[list[Operand]]:
-    """Neighbouring rows, lane by lane."""
+    """Neighbouring rows, joined lane by lane into operands that take turns."""
     return [
         [Turns(*pair) for pair in zip(first, second, strict=True)] for first, second in zip(rows[::2], rows[1::2], strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The entries that sums are kept in from one CONV to the next."""
+"""The entries that keep sums from one CONV to the next."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from isa.ram import ram_attributes
 from isa.requantisation import SUM_BITS
 
 READ_AHEAD = 2
-"""Cycles from where a beat asks for its entry to the entry: memory, then its register."""
+"""The cycles from a beat's request for its entry to the entry: one for the memory, one for its register."""
 
 
 def asks_for(ahead: data.View) -> Value:
-    """The entry that a beat begins with, and in the bit above whether it begins with one."""
+    """The entry that a beat begins with. The bit above says whether the beat begins with one."""
     return Cat(ahead.beat.entry, ahead.valid & ahead.beat.first & ahead.beat.acc_in)
 
 
 def kept_entries(m: Module, config: MachineConfig, count: int, asks: Spread, bits: int = SUM_BITS) -> tuple[list[Any], Signal]:
-    """Memories of ``count`` sums of so many ``bits`` to an entry, in ``m``: their write ports, each with some of the sums, and
-    the entry that the beat of ``asks`` (``asks_for``) begins with.
+    """Builds memories in ``m`` whose entries have ``count`` sums of ``bits`` bits each. Returns their write ports, each for
+    some of the sums, and the entry that the beat of ``asks`` (``asks_for``) begins with.
 
-    The entry is there ``READ_AHEAD`` cycles after ``asks``; zeros for a beat that takes none. No stalls. In LUTs a memory has
-    as many sums as a copy of its address reaches.
+    The entry comes ``READ_AHEAD`` cycles after ``asks``. A beat that takes none gets zeros. Nothing stalls. In LUTs a memory
+    has as many sums as one copy of its address reaches.
     """
     style = ram_attributes(config.acc_ram)
     together = count if config.acc_ram == "block" else max(1, PINS // bits)
@@ -50,7 +50,7 @@ def kept_entries(m: Module, config: MachineConfig, count: int, asks: Spread, bit
 
 
 def keep(m: Module, writes: list[Any], en: Value, entry: Value, sums: Sequence[Value]) -> None:
-    """Write the sums of an entry."""
+    """Writes the sums of an entry."""
     left = iter(sums)
     for write in writes:
         m.d.comb += [write.en.eq(en), write.addr.eq(entry)]

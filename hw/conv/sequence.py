@@ -1,4 +1,4 @@
-"""Which beat enters the array now, with which weight, parameter and accumulator words."""
+"""Decides which beat enters the array now, and with which weight, parameter and accumulator words."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from isa.config import MachineConfig
 from isa.faults import Fault
 
 STORE_DISTANCE = 4
-"""Beats from one that stores an accumulator entry to the first that may read it back: the entry is read two
-stages before it is added and written one stage after the sum is made."""
+"""The beats from one that stores an accumulator entry to the first that may read it back. The entry is read two stages before
+it is added, and written one stage after the sum is made."""
 
 
 def sequence_layout(config: MachineConfig) -> data.StructLayout:
-    """What an instruction says about weights, parameters and accumulators."""
+    """The fields of an instruction for weights, parameters and accumulators."""
     return data.StructLayout({
         "ticket": TICKET_BITS,
         "w_addr": 16,
@@ -31,13 +31,13 @@ def sequence_layout(config: MachineConfig) -> data.StructLayout:
 
 
 def address_bits(depth: int) -> int:
-    """Address bits of a memory of that depth."""
+    """The address bits of a memory of that depth."""
     return max(1, (depth - 1).bit_length())
 
 
 def array_beat_layout(config: MachineConfig) -> data.StructLayout:
-    """What goes along with a beat through the array; ``last_of_instruction`` means its last beat. ``high``: of inputs of 16
-    bits it takes the high bytes."""
+    """The data that travel with a beat through the array. ``last_of_instruction`` marks the last beat of the instruction.
+    ``high``: the beat takes the high bytes of inputs of 16 bits."""
     return data.StructLayout({
         "first": unsigned(1),
         "last": unsigned(1),
@@ -57,20 +57,21 @@ def beat_flags(config: MachineConfig) -> data.StructLayout:
 
 
 class BeatSequencer(wiring.Component):
-    """Lets one beat per cycle into the array, which never stalls: whatever must wait waits here.
+    """Lets one beat per cycle into the array. The array never stalls, so all waiting happens here.
 
-    A reduction whose sums are drained takes ``entries`` of the ``results`` entries of the result queue
-    (``retired`` strobes when one is free again) and the drain for ``drain_cycles`` cycles: its last beat waits for both.
-    A first beat waits if its accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight,
-    parameter or accumulator word outside its buffer raises ``BUFFER_ADDRESS`` and stops everything: the beat that asks for it
-    may fire as the last one, and ``fault`` is raised in the cycle after.
+    A reduction whose sums are drained takes ``entries`` of the ``results`` entries of the result queue (``retired`` strobes
+    when one is free again), and the drain for ``drain_cycles`` cycles. Its last beat waits for both. A first beat waits if its
+    accumulator entry was stored less than ``STORE_DISTANCE`` cycles ago. A weight, parameter or accumulator word outside its
+    buffer raises ``BUFFER_ADDRESS`` and stops everything. The beat that asks for it may fire as the last one, and ``fault`` is
+    raised in the cycle after.
 
-    With ``x16`` beats come in twos, of low bytes and of ``high`` ones, which take the same weight word.
+    With ``x16`` beats come in twos, one of low bytes and one of ``high`` ones, which take the same weight word.
 
-    A drain that begins while a ``guest`` waits for the finishing lanes leaves it ``guest_cycles`` after it.
+    If a ``guest`` waits for the finishing lanes when a drain begins, the next drain waits ``guest_cycles`` longer, and the
+    guest gets these cycles.
 
-    The next instruction is loaded with the last beat of the one before: no cycle is lost. No latency:
-    ``fire`` and the addresses belong to the operands offered in the same cycle.
+    The next instruction is loaded with the last beat of the one before, so no cycle is lost. There is no latency: ``fire`` and
+    the addresses belong to the operands offered in the same cycle.
     """
 
     def __init__(self, config: MachineConfig, drain_cycles: int, entries: int, results: int, guest_cycles: int = 0) -> None:
@@ -156,7 +157,7 @@ class BeatSequencer(wiring.Component):
         return m
 
     def _halves(self, m: Module, load: Signal) -> Signal:
-        """Tells low bytes from high ones, and when a weight word is not needed any more."""
+        """Tells low bytes from high ones. The signal returned is high when the weight word is not needed any more."""
         x16 = Signal()
         high = Signal()
         used_up = Signal()
@@ -176,7 +177,7 @@ class BeatSequencer(wiring.Component):
         used = Signal(range(self.results + 1))
         spacing = Signal(range(max(2, self.drain_cycles + self.guest_cycles)))
         full, spaced = (Signal(name=name) for name in ("full", "spaced"))
-        """That ``used`` is above ``room``, and ``spacing`` not at its end."""
+        """``full``: ``used`` is above ``room``. ``spaced``: ``spacing`` is not at its end."""
         drains = Signal()
         following = Mux(self.guest, self.drain_cycles - 1 + self.guest_cycles, self.drain_cycles - 1)
         m.d.comb += drains.eq(self.fire & last & ~acc_out)
@@ -196,8 +197,8 @@ class BeatSequencer(wiring.Component):
     def _hazard(self, m: Module, x: data.View, acc_in: Signal, acc_out: Signal, entry: Signal, load: Signal) -> Signal:
         """High if the entry wanted is among those stored in the last cycles.
 
-        That they are the same is found out a cycle before, when the entry changes: to the one behind it, or to the first of
-        the instruction that is loaded.
+        The entries are compared a cycle before, when the entry changes to the one behind it or to the first of the instruction
+        that is loaded.
         """
         bits = address_bits(self.config.acc_depth)
         stored = data.StructLayout({"valid": unsigned(1), "entry": unsigned(bits), "same": unsigned(1)})

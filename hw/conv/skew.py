@@ -1,4 +1,4 @@
-"""Which input lane works where in the array's cascades, and so in which cycle."""
+"""Tells where each input lane works in the array's cascades, and so in which cycle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from isa.latency import cascade_start
 
 
 class Skew:
-    """Input lanes in cascades of at most ``PACKED_TERMS`` DSPs: neighbours work at the same position of neighbouring cascades.
+    """The places of input lanes in cascades of at most ``PACKED_TERMS`` DSPs. Neighbouring lanes work at the same position of
+    neighbouring cascades.
 
     ::
 
@@ -17,13 +18,13 @@ class Skew:
                     cascade 0      x0   x2   x4   ...  x14
                     cascade 1      x1   x3   x5   ...  x15
 
-    All cascades end at the last position; where lanes do not fill them, the first ones begin one later. A lane at position
-    ``n`` works ``n`` cycles of its clock after the first. Weight words hold the weights of an input lane together (byte
-    ``i * oc_p + o``), so a column of the weight memory, one AXI beat wide, belongs to few positions: it is read as late as the
-    first of them, and what is left over is a register or two for the bytes of the others.
+    All cascades end at the last position. Where lanes do not fill them, the first cascades begin one position later. A lane at
+    position ``n`` works ``n`` cycles of its clock after the first. Weight words hold the weights of an input lane together
+    (byte ``i * oc_p + o``), so a column of the weight memory, one AXI beat wide, belongs to few positions. It is read as late
+    as the first of them needs it, and a register or two delay the bytes of the others.
 
-    At twice the clock the delays are half as long: every second position works from the second half of a cycle to the first
-    of the next (``late``). Without ``dsp_packing`` there is no cascade, and nothing is skewed.
+    At twice the clock the delays are half as long: every second position works from the second half of a cycle to the first of
+    the next (``late``). Without ``dsp_packing`` there is no cascade, and nothing is skewed.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -34,27 +35,27 @@ class Skew:
         return (lane + self._missing) // self.config.cascades
 
     def delay(self, lane: int) -> int:
-        """Whole cycles by which the lane works later than the first ones could."""
+        """The whole cycles by which the lane works later than the first lanes could."""
         return self._start(lane) // self.config.array_clock
 
     def late(self, lane: int) -> bool:
-        """Whether it works half a cycle later still."""
+        """True if the lane works half a cycle later still."""
         return self._start(lane) % self.config.array_clock > 0
 
     def _start(self, lane: int) -> int:
         return self.position(lane) + (cascade_start(self.config) if self.config.array_clock > 1 else 0)
 
     def lanes(self, cascade: int) -> Sequence[int]:
-        """The input lanes of a cascade, in its order."""
+        """The input lanes of a cascade, in the order of its DSPs."""
         return [i for i in range(self.config.ic_p) if (i + self._missing) % self.config.cascades == cascade]
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """By how many cycles each column of the weight memory is read later than the first."""
+        """The cycles by which each column of the weight memory is read later than the first."""
         c = self.config
         firsts = range(0, c.ic_p * c.oc_p, c.axi_bytes)
         return tuple(self.delay(byte // c.oc_p) for byte in firsts)
 
     def left_over(self, lane: int, output: int) -> int:
-        """Cycles by which the weight must still be delayed when it comes out of the memory."""
+        """The cycles by which the weight must still be delayed when it comes out of the memory."""
         return self.delay(lane) - self.columns[(lane * self.config.oc_p + output) // self.config.axi_bytes]

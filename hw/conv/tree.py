@@ -1,4 +1,4 @@
-"""Sums of many numbers: a tree of adders with a register after every level of four operands."""
+"""Sums many numbers with a tree of adders that has a register after every level of four operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isa.latency import TREE_RADIX
 def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False) -> Value:
     """The sum of the terms, ``tree_stages`` cycles later.
 
-    ``one_more``: of terms that are each less by one it is the sum less one; it costs nothing, for adders have a carry to spare.
+    With ``one_more`` each term is less by one, and so is the sum. This costs nothing, for adders have a carry to spare.
     """
     level = 0
     while len(terms) > 1:
@@ -21,7 +21,7 @@ def add_tree(m: Module, terms: list[Value], name: str, *, one_more: bool = False
 
 
 def register(m: Module, value: Value, name: str) -> Signal:
-    """The value one cycle later; without a reset."""
+    """The value one cycle later, in a register without a reset."""
     found = Signal(value.shape(), name=name, reset_less=True)
     m.d.sync += found.eq(value)
     return found

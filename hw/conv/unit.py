@@ -1,4 +1,4 @@
-"""The CONV unit: window, window fetch, array, accumulators, post-processing and write-back in one line."""
+"""The CONV unit: window, window fetch, array, accumulators, post-processing and write-back in a row."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from isa.instructions import Unit
 from isa.latency import array_latency, conv_post_latency
 
 _INSTRUCTIONS = 4
-"""Instructions that may be between two parts of the unit."""
+"""The instructions that may be between two parts of the unit."""
 _UNFINISHED = 8
-"""Instructions that may be in the unit."""
+"""The instructions that may be in the unit."""
 
 
 def weight_read(config: MachineConfig) -> BufferRead:
@@ -39,8 +39,8 @@ def weight_read(config: MachineConfig) -> BufferRead:
 
 
 def param_read(config: MachineConfig) -> BufferRead:
-    """Reads a part of a parameter word: the records of the lanes that are finished in one cycle. The lowest bits of the
-    address are the part's number."""
+    """The read port for a part of a parameter word: the records of the lanes that are finished in one cycle. The lowest bits of
+    the address are the part's number."""
     part = config.oc_p // config.conv_parts
     return BufferRead((config.conv_parts - 1).bit_length() + address_bits(config.param_depth), 64 * part)
 
@@ -181,7 +181,7 @@ class ConvUnit(wiring.Component):
 
         self._finish(m, unfinished, accumulate.stored, write.finished)
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | write.wait_bank)
-        # Of several faults in one cycle, the first is that of the oldest instruction, which is furthest down the pipeline.
+        # The instruction furthest down the pipeline is the oldest. Its fault wins among those of one cycle.
         faults = (part.fault for part in (write, sequencer, fetch))
         latch_fault(m, self.fault, [(fault.valid, fault.fault.code, fault.fault.ticket) for fault in faults])
         return m
@@ -189,8 +189,8 @@ class ConvUnit(wiring.Component):
     def _accept(
         self, m: Module, window: WindowGenerator, sequences: RamQueue, finishes: RamQueue, placement: Placement
     ) -> Queue:
-        """Hand an instruction to all parts at once. Returns the queue of unfinished instructions, which says of each whether
-        it ends with stored sums (1) or with a written output (0)."""
+        """Hands an instruction to all parts at once. Returns the queue of unfinished instructions. Each entry says whether the
+        instruction ends with stored sums (1) or with a written output (0)."""
         m.submodules.unfinished = unfinished = Queue(1, _UNFINISHED)
         ticket = self.instruction.p.ticket
         f = self.instruction.p.op.CONV
@@ -227,7 +227,7 @@ class ConvUnit(wiring.Component):
         return SharedPostProcess(c) if c.shares_finish else PostProcess(c, c.conv_finish, shifts=c.conv_shifts)
 
     def _finish(self, m: Module, unfinished: Queue, stored: Signal, written: Signal) -> None:
-        """Report instructions in program order: one that stores its sums may end before the output of the one before it is
+        """Reports instructions in program order. One that stores its sums may end before the output of the one before it is
         written."""
         waiting = [Signal(range(_UNFINISHED + 1), name=name) for name in ("written_waiting", "stored_waiting")]
         some = [Signal(name=f"{count.name}_some") for count in waiting]
@@ -248,6 +248,6 @@ class ConvUnit(wiring.Component):
 
 
 def _of_16_bits(f: data.View, name: str) -> Value:
-    """A zero-point or bound of the output: both bytes with ``y16``, else the low one with its sign."""
+    """A zero-point or bound of the output. With ``y16`` it has both bytes, else it is the low one with its sign."""
     low, high = f[name], f[f"{name}_high"]
     return Mux(f.y16, Cat(low, high).as_signed(), low)

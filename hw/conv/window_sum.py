@@ -1,8 +1,8 @@
-"""What a zero-point of the weights adds to every sum: the zero-point times the sum of the window's inputs.
+"""Makes the correction of each sum for the weights' zero-point: the zero-point times the sum of the window's inputs.
 
-``sum x (w - z) = sum x w - z sum x``, and ``sum x`` is one number per pixel, whatever the output lane. So the array
-multiplies the weights as they are stored, and the correction costs one adder tree and one multiplier for each pixel
-lane, and one addition where sums are drained.
+``sum x (w - z) = sum x w - z sum x``, and ``sum x`` is one number per pixel for all output lanes. So the array multiplies the
+weights as they are stored. The correction costs one adder tree and one multiplier for each pixel lane, and one addition where
+sums are drained.
 """
 
 from __future__ import annotations
@@ -19,32 +19,34 @@ from isa.config import MachineConfig
 from isa.latency import array_latency, tree_stages
 
 _LOW = 26
-"""Bits of a sum that one 27 x 18 multiplier takes; the product of the others ends above bit 26."""
+"""The bits of a sum that one 27 x 18 multiplier takes. The product of the others ends above bit 26."""
 
 
 _BY_TURNS = 3
 _TURN = 17
-"""Bits of a sum that an 18 x 18 multiplier takes, with a sign."""
+"""The bits of a sum that an 18 x 18 multiplier takes, with a sign."""
 
 
 def takes_turns(config: MachineConfig) -> bool:
-    """Whether one 18 x 18 multiplier makes the product in two cycles: where others are not packed, and drains and the array,
-    whose beats are looked at ``READ_AHEAD`` cycles before their sums are here, leave time."""
+    """True if one 18 x 18 multiplier makes the product in two cycles. It does where others are not packed and there is time:
+    drains take more than one cycle, and the array takes at least ``_BY_TURNS``, because its beats are looked at ``READ_AHEAD``
+    cycles before their sums come."""
     leaves_time = config.px_p * config.oc_p > config.conv_finish and array_latency(config) >= _BY_TURNS
     return not config.dsp_packing and leaves_time
 
 
 def latency(config: MachineConfig) -> int:
-    """From a reduction's last beat to its corrections: sum, product, or both halves of it."""
+    """The cycles from a reduction's last beat to its corrections: one for the sum and one for the product, or one for each half
+    of it."""
     return _BY_TURNS if takes_turns(config) else 2
 
 
 class WindowSum(wiring.Component):
     """``corrections[p] = -w_zp * sum x[p][i]`` over all input lanes and beats of a reduction, modulo 2^32.
 
-    ``beat`` belongs to the ``x`` of ``delay`` cycles ago, ``ahead`` is the beat that comes ``READ_AHEAD`` cycles after it.
-    The sums are kept with the accumulator entries: ``acc_in`` starts from them, ``acc_out`` stores them, without
-    a correction. ``corrections`` are valid ``latency`` cycles after a last beat that drains. Never stalls.
+    ``beat`` belongs to the ``x`` of ``delay`` cycles ago, and ``ahead`` is the beat that comes ``READ_AHEAD`` cycles after it.
+    The sums are kept with the accumulator entries: ``acc_in`` starts from them, and ``acc_out`` stores them without a
+    correction. ``corrections`` are valid ``latency`` cycles after a last beat that drains. It never stalls.
     """
 
     def __init__(self, config: MachineConfig, delay: int) -> None:
@@ -101,7 +103,8 @@ class WindowSum(wiring.Component):
         return Cat(low[:_LOW], (low[_LOW:32] + high)[: 32 - _LOW])
 
     def _in_turns(self, m: Module, p: int, total: Signal, factor: Signal, second: Signal) -> Value:
-        """The low part first; by the ``second`` cycle the sum may already be that of the next window."""
+        """The product in two cycles, the low part first. By the ``second`` cycle the sum may already be that of the next
+        window."""
         rest = Signal(signed(32 - _TURN), name=f"rest_{p}", reset_less=True)
         part = Signal(signed(_TURN + 1), name=f"part_{p}")
         product = Signal(signed(_TURN + 9), name=f"product_{p}", reset_less=True)

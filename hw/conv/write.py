@@ -1,4 +1,4 @@
-"""From finished output bytes to feature-map words."""
+"""Writes finished output bytes to feature-map words."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from isa.faults import Fault
 
 
 class ResultWriter(wiring.Component):
-    """Writes the results of ``conv_ports`` pixels to the places that go with them, one place per cycle if granted.
+    """Writes the results of ``conv_ports`` pixels to their places, one place per cycle if granted.
 
-    A word made of several chunks is written chunk by chunk: every chunk's bytes are offered at all of
-    its places in the word, and the byte mask selects one. A chunk of several words takes a cycle for each; results of 16 bits
-    make twice as many words, the low bytes of each before the high ones.
-    Lanes are granted one by one, the next results follow when all have been. A place outside the buffer
-    raises ``FM_ADDRESS`` and nothing is written from then on.
+    A word made of several chunks is written chunk by chunk. Every chunk's bytes are offered at all of its places in the word,
+    and the byte mask selects one. A chunk of several words takes a cycle for each. Results of 16 bits make twice as many words,
+    the low bytes of each before the high ones.
 
-    Latency 1. ``taken`` strobes when a result is taken; ``finished`` when an instruction's last word is granted.
+    Lanes are granted one by one, and the next results wait until all have been. A place outside the buffer raises
+    ``FM_ADDRESS``, and nothing is written from then on.
+
+    The latency is 1. ``taken`` strobes when a result is taken, ``finished`` when an instruction's last word is granted.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -78,7 +79,7 @@ class ResultWriter(wiring.Component):
         return m
 
     def _masks(self) -> list[int]:
-        """For each chunk of a word, the bytes that it owns."""
+        """The bytes that each chunk of a word owns, as a mask."""
         c = self.config
         parts = [range(k * c.oc_p, min((k + 1) * c.oc_p, c.ic_p)) for k in range(c.chunks_per_word)]
         return [sum(1 << byte for byte in part) for part in parts]
@@ -89,12 +90,12 @@ class ResultWriter(wiring.Component):
         if not self.config.act16:
             return pick(low, place.word)
         both = [word for pair in zip(low, self._words(pixel, 8), strict=True) for word in pair]
-        # Of bytes alone, words are counted without the high ones between them.
+        # Results of 8 bits have no high bytes, so their words are the even ones of ``both``.
         number = place.word if len(low) == 1 else Mux(place.y16, place.word, place.word << 1)
         return pick(both, number[: (len(both) - 1).bit_length()])
 
     def _words(self, pixel: int, lsb: int) -> list[Value]:
-        """The words that a byte of each of the pixel's results make: one for several chunks, or several for one chunk."""
+        """The words that one byte of each of the pixel's results makes: one for several chunks, or several for one chunk."""
         c = self.config
         results = [self.results.p[pixel * c.oc_p + o] for o in range(c.oc_p)]
         lanes = [result[lsb : lsb + 8] for result in results] if c.act16 else results

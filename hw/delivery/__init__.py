@@ -1,1 +1,1 @@
-"""The machine as an integrator wants it: names, ports, reset, memories and files around the Verilog."""
+"""The machine as an integrator wants it: names, ports, reset, memories, and the files around the Verilog."""

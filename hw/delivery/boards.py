@@ -19,15 +19,15 @@ class Board:
 
     name: str
     chip: str
-    """As configurations name it (``isa.chips``)."""
+    """The chip's name in configurations (``isa.chips``)."""
     part: str
-    """As Vivado names it."""
+    """The part's name in Vivado."""
     board: str
-    """Pattern of the names of its board files, the newest of which is taken."""
+    """The pattern of the names of its board files, of which the newest is taken."""
 
     @property
     def family(self) -> str:
-        """That of its chip, which decides its processing system: ``xc7`` or ``xcup``."""
+        """The family of its chip, which decides its processing system: ``xc7`` or ``xcup``."""
         return CHIPS[self.chip].family
 
 
@@ -41,16 +41,16 @@ BOARDS = (
     Board("arty-z7-10", "XC7Z010", "xc7z010clg400-1", "digilentinc.com:arty-z7-10:*"),
 )
 DEFAULT_BOARDS = tuple(board for board in BOARDS if board.name in ("zcu102", "kv260"))
-"""Those of a package for a chip that no board has."""
+"""The boards of a package for a chip that no board has."""
 
 
 def boards_for(config: MachineConfig) -> tuple[Board, ...]:
-    """The boards with the chip that the configuration is for, or else the usual ones."""
+    """The boards with the chip that the configuration is for, or the default ones if there are none."""
     return tuple(board for board in BOARDS if board.chip == config.chip) or DEFAULT_BOARDS
 
 
 def board_named(name: str, config: MachineConfig) -> Board:
-    """The board of that name, if its chip is the one that the configuration is for."""
+    """The board of that name. Raises an error if there is none, or if the configuration is not for its chip."""
     found = next((board for board in BOARDS if board.name == name), None)
     if found is None:
         known = [board.name for board in BOARDS]
@@ -64,7 +64,7 @@ def board_named(name: str, config: MachineConfig) -> Board:
 
 
 def too_small(config: MachineConfig, boards: Sequence[Board], cores: int = 1) -> Iterator[str]:
-    """A sentence for each board whose chip lacks something for so many machines, from the estimate of sizes."""
+    """A sentence for each board whose chip is too small for ``cores`` machines by the estimate of sizes."""
     for board in boards:
         there = dataclasses.replace(config, chip=board.chip, chip_cores=cores)
         if beyond := beyond_chip(there):

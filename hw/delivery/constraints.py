@@ -1,7 +1,7 @@
-"""What the place and route tool of a chip must be told: the clocks.
+"""Writes what the place and route tool of a chip must know: the clocks.
 
-The machine has one clock, and a reset that is synchronous to it: no path of it is an exception, so none is constrained away.
-With ``array_clock`` 2 there is a second one of half the period, with an edge at each edge of the first. The slower one is
+The machine has one clock, and a reset that is synchronous to it. No path of it is an exception, so none is constrained away.
+With ``array_clock`` 2 there is a second clock of half the period, with an edge at each edge of the first. The slower one is
 derived from it, so that tools know that they are related: paths between the two have a cycle of the faster.
 """
 
@@ -12,7 +12,7 @@ from isa.chips import chip_of
 from isa.config import MachineConfig
 
 _SUFFIX = {"ecp5": "lpf", "xc7": "xdc", "xcup": "xdc"}
-"""By family of chips; SDC for all others, ASICs among them."""
+"""The suffix of each family of chips. All others, ASICs among them, get SDC."""
 
 
 def constraints(config: MachineConfig) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The files that an integrator gets, from the emitted Verilog and what he wants of it."""
+"""Makes the files that an integrator gets from the emitted Verilog and the chosen style."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from isa.config import MachineConfig
 
 _INSTANCE = re.compile(r"^  (?P<module>[A-Za-z_][\w$]*)(?= +\S+ +\()", re.MULTILINE)
 _MEMORY = "memory_"
-"""How the names of memory modules begin."""
+"""The beginning of the names of memory modules."""
 
 
 @dataclass(frozen=True)
 class Arranged:
-    """What the Verilog becomes."""
+    """The files made of the Verilog."""
 
     files: dict[str, str]
-    """Text by name."""
+    """The text of each file by its name."""
     sources: list[str]
-    """Those of them that hold the machine; the first has the outermost module."""
+    """The names of the files that hold the machine. The first has the outermost module."""
     top: VerilogModule
 
 
@@ -36,7 +36,7 @@ def arrange(text: str, config: MachineConfig, style: Style) -> dict[str, str]:
 
 
 def arranged(text: str, config: MachineConfig, style: Style) -> Arranged:
-    """These files, and the outermost module, for those who describe its ports."""
+    """The files, and the outermost module for code that describes its ports."""
     head, parts = split_modules(text)
     emitted = [*parts]
     names = {module.name: _renamed(module.name, style.top) for module in emitted}

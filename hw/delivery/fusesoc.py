@@ -1,4 +1,4 @@
-"""The machine as a core of FuseSoC: its file list, for whatever tool a target names."""
+"""The machine as a core of FuseSoC: its list of files, for any tool that a target names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from isa.config import MachineConfig
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 _CLOCKS = {"xdc": "xdc", "lpf": "LPF", "sdc": "SDC"}
-"""FuseSoC's names of files that hold the clock."""
+"""FuseSoC's names for the types of files that hold the clock."""
 
 
 def core_file(names: Iterable[str], config: MachineConfig, style: Style) -> str:
-    """``NAME.core`` (CAPI 2) for these files, which lie beside it. Its version: the instruction set, then the registers."""
+    """The text of ``NAME.core`` (CAPI 2) for these files, which lie beside it. Its version is that of the instruction set, then
+    that of the registers."""
     return "\n".join(_lines(list(names), config, style)) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The machine as an IP-XACT component (IEEE 1685-2014): ports, buses, registers and files, as the emitted machine has them.
+"""The machine as an IP-XACT component (IEEE 1685-2014): its ports, buses, registers and files.
 
-Which bus a port belongs to, and what the bus is like, is taken from the attributes that ``hw.delivery.top`` gives the ports.
-Vivado itself reads the 2009 edition only: there ``package.tcl`` makes a component from the same attributes.
+The attributes that ``hw.delivery.top`` gives the ports say which bus a port belongs to, and what the bus is like. Vivado reads
+only the 2009 edition, so ``package.tcl`` makes a component for it from the same attributes.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _INFO = re.compile(r'X_INTERFACE_INFO = "(?P<type>[^" ]+) (?P<bus>\S+) (?P<signa
 _PARAMETER = re.compile(r'X_INTERFACE_PARAMETER = "(?P<list>[^"]+)"')
 _FILE_TYPES = {"v": "verilogSource", "sv": "systemVerilogSource"}
 _FLAGS = {"CONTROL": Control, "STATUS": Status}
-"""Registers whose bits have names."""
+"""The registers whose bits have names."""
 _SPACE, _MAP = "memory", "registers"
 
 
 @dataclass
 class _Bus:
-    """Ports that belong together."""
+    """The ports of one bus."""
 
     type: tuple[str, ...]
-    """Vendor, library, name and version."""
+    """The vendor, library, name and version of the bus type."""
     ports: list[tuple[str, Port]] = field(default_factory=list)
-    """Each with what it is on the bus."""
+    """Each port with the name of its signal on the bus."""
     parameters: dict[str, str] = field(default_factory=dict)
 
 
 def component(top: VerilogModule, config: MachineConfig, style: Style, sources: list[str]) -> str:
-    """Text of ``component.xml`` for the machine whose outermost module this is."""
+    """The text of ``component.xml`` for the machine with this outermost module."""
     ET.register_namespace("ipxact", NAMESPACE)
     root = ET.Element(_tag("component"))
     version = f"{ISA_VERSION}.{HARDWARE_VERSION}"
@@ -66,7 +66,7 @@ def component(top: VerilogModule, config: MachineConfig, style: Style, sources: 
 
 
 def buses(top: VerilogModule) -> dict[str, _Bus]:
-    """Every interface of the machine by its name, as the attributes of its ports say."""
+    """Every interface of the machine by its name, taken from the attributes of its ports."""
     found: dict[str, _Bus] = {}
     for port in top.ports:
         if (info := _INFO.search(port.attributes)) is None:
@@ -98,7 +98,7 @@ def _interface(parent: ET.Element, name: str, bus: _Bus) -> None:
 
 
 def _mode(at: ET.Element, name: str, bus: _Bus) -> None:
-    """Who begins: on a bus the machine's role, of a single signal who drives it."""
+    """Writes the mode of an interface: the machine's role on a bus, or the side that drives a single signal."""
     if len(bus.ports) == 1:
         _child(at, "master" if bus.ports[0][1].way == "output" else "slave")
     elif name.startswith("m_"):
@@ -108,7 +108,7 @@ def _mode(at: ET.Element, name: str, bus: _Bus) -> None:
 
 
 def _memory_map(at: ET.Element, config: MachineConfig, count: int) -> None:
-    """The registers of each machine."""
+    """Writes the registers of each machine."""
     _texts(at, name=_MAP)
     for number in range(count):
         block, name, base = _child(at, "addressBlock"), f"{_MAP}{number or ''}", f"'h{number * MACHINE_BYTES:x}"
@@ -135,7 +135,7 @@ def _registers(config: MachineConfig) -> Iterator[tuple[str, int, str]]:
 
 
 def _fields(register: str, doc: str) -> Iterator[tuple[str, int, int, str]]:
-    """Name, lowest bit, number of bits and meaning of each part of a register."""
+    """The name, lowest bit, number of bits and meaning of each part of a register."""
     if (flags := _FLAGS.get(register)) is None:
         yield "value", 0, LITE_DATA_BITS, doc
         return
@@ -144,7 +144,7 @@ def _fields(register: str, doc: str) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _access(doc: str) -> str:
-    """As the register's description begins."""
+    """The access to a register, told by the beginning of its description."""
     if doc.startswith("Read:") and "Write" not in doc:
         return "read-only"
     return "write-only" if doc.startswith("Write:") else "read-write"

@@ -1,4 +1,4 @@
-"""Words that Verilog and SystemVerilog (IEEE 1800-2017, annex B) keep for themselves."""
+"""The reserved words of Verilog and SystemVerilog (IEEE 1800-2017, annex B)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine as a module for LiteX: a Python file around the Verilog, its ports as the emitted machine has them."""
+"""The machine as a module for LiteX: a Python file around the Verilog, with the ports of the emitted machine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LITEX_FILE = "tilewright_litex.py"
 
 class _Connection(NamedTuple):
     way: str
-    """``i`` or ``o``, as migen writes it."""
+    """The direction as migen writes it, ``i`` or ``o``."""
     port: str
     to: str
 
 
 def litex_module(top: VerilogModule, config: MachineConfig, style: Style, sources: list[str]) -> str:
-    """Text of the module, for the machine whose outermost module this is."""
+    """The text of the module for the machine with this outermost module."""
     clocks = [port.name for port in top.ports if _CLOCK in port.attributes]
     connections = [found for port in top.ports if (found := _connection(port, clocks))]
     width = max(len(connection.port) for connection in connections) + 2
@@ -39,7 +39,7 @@ def litex_module(top: VerilogModule, config: MachineConfig, style: Style, source
 
 
 def _memory(top: VerilogModule) -> str:
-    """The names of its buses to memory, as a tuple."""
+    """The names of its buses to memory, as the text of a tuple."""
     return repr(tuple(bus.removeprefix("m_") for bus in memory_buses(top))).replace("'", '"')
 
 
@@ -48,7 +48,7 @@ def _argument(clock: str) -> str:
 
 
 def _domains(clocks: list[str]) -> str:
-    """What the user is to know about further clocks."""
+    """The sentences about further clocks for the module's users."""
     return "".join(
         f"    ``{_argument(clock)}`` names the domain of port ``{clock}``, whose edges belong to those of ``sys``.\n"
         for clock in clocks
@@ -56,7 +56,7 @@ def _domains(clocks: list[str]) -> str:
 
 
 def _connection(port: Port, clocks: list[str]) -> _Connection | None:
-    """What a port is connected to; None leaves it open."""
+    """The connection of a port, or None if it stays open."""
     way = port.way[0]
     name = port.name
     if name in clocks:

@@ -1,4 +1,4 @@
-"""The emitted Verilog taken apart into modules, their ports written once, in the header (ANSI)."""
+"""Splits the emitted Verilog into modules. Their ports are written once, in the header (ANSI)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Port:
     """A port of a module."""
 
     name: str
-    """As Verilog writes it; an escaped name begins with a backslash."""
+    """The name as Verilog writes it. An escaped name begins with a backslash."""
     way: str
     """``input`` or ``output``."""
     range: str = ""
-    """As ``[7:0]``; of a single bit nothing, or ``[0:0]`` where the module selects it."""
+    """The range, such as ``[7:0]``. A single bit has none, or ``[0:0]`` where the module selects it."""
     kind: str = "wire"
     value: str = ""
-    """What a register holds at first, as ``= 1'h0``."""
+    """The initial value of a register, such as ``= 1'h0``."""
     attributes: str = ""
 
     @property
     def declaration(self) -> str:
-        """The port in the header; an escaped name ends with a space, as it must."""
+        """The port's text in the header. An escaped name ends with a space, as Verilog demands."""
         words = (f"{self.way:6}", self.kind, self.range, self.name)
         return " ".join(word for word in words if word) + " " * self.name.startswith("\\") + self.value
 
@@ -53,7 +53,7 @@ class VerilogModule:
 
 
 def split_modules(text: str) -> tuple[str, Iterator[VerilogModule]]:
-    """What comes before the first module, and the modules."""
+    """The text before the first module, and the modules."""
     head = text[: text.index("module ")]
     return head, (_module(match) for match in _MODULE.finditer(text))
 

@@ -1,4 +1,5 @@
-"""The machine as a package for other people's tools: the files of ``tilewright verilog``, and what a tool needs beside."""
+"""The machine as a package for other people's tools: the files of ``tilewright verilog``, and the further files that a tool
+needs."""
 
 from __future__ import annotations
 
@@ -16,13 +17,14 @@ TOOLS = ("vivado", "fusesoc", "litex")
 
 
 def has_dsp48e2(config: MachineConfig, tool: str, boards: Sequence[Board] = DEFAULT_BOARDS) -> bool:
-    """Whether the package's array is made of instances of DSP48E2, which an UltraScale+ has, and which ``tilewright size``
-    measures."""
+    """True if the package's array is made of instances of DSP48E2. An UltraScale+ has these, and ``tilewright size`` measures
+    them."""
     return tool == "vivado" and config.dsp_packing and boards[0].family == "xcup"
 
 
 def package(text: str, config: MachineConfig, tool: str, boards: Sequence[Board] = DEFAULT_BOARDS) -> dict[str, str]:
-    """Text of every file by its name, from the Verilog that ``hw.emit`` wrote, with DSP48E2 if the package ``has_dsp48e2``.
+    """The text of every file by its name, made from the Verilog that ``hw.emit`` wrote. That Verilog has DSP48E2 if the package
+    ``has_dsp48e2``. Resets of Vivado's blocks are active low.
 
     Resets of Vivado's blocks are active low.
     """

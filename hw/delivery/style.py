@@ -1,4 +1,4 @@
-"""How an integrator wants the Verilog."""
+"""The form in which an integrator wants the Verilog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hw.delivery.keywords import KEYWORDS
 from isa.errors import TilewrightError
 
 MODULE = "tilewright_core"
-"""The outermost module, unless another name is asked for."""
+"""The name of the outermost module, unless another is asked for."""
 ACTIVE_HIGH, ACTIVE_LOW = "rst", "aresetn"
 
 
@@ -19,14 +19,14 @@ class StyleError(TilewrightError):
 
 @dataclass(frozen=True)
 class Style:
-    """What an integrator may choose; nothing of it changes a cycle."""
+    """The choices of an integrator. None of them changes a cycle."""
 
     top: str = MODULE
-    """Name of the outermost module, with which the names of all others begin."""
+    """The name of the outermost module. The names of all others begin with it."""
     active_low: bool = False
-    """Reset is ``aresetn``, low to reset, in place of ``rst``."""
+    """The reset is ``aresetn``, active low, in place of ``rst``."""
     initial: bool = True
-    """Registers and memories have a value before reset, as on FPGAs; without, the text is SystemVerilog."""
+    """Registers and memories have a value before reset, as on FPGAs. Without these values the text is SystemVerilog."""
     split_memories: bool = False
     """Memories are in a file of their own."""
     dsp48e2: bool = False
@@ -41,7 +41,7 @@ class Style:
 
     @property
     def reset(self) -> str:
-        """Name of the reset port."""
+        """The name of the reset port."""
         return ACTIVE_LOW if self.active_low else ACTIVE_HIGH
 
     @property

@@ -1,4 +1,5 @@
-"""The outermost module as an integrator meets it: order and attributes of its ports, its reset, how to instantiate it."""
+"""Arranges the outermost module for an integrator: the order and attributes of its ports, its reset, and a template for an
+instance."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ REGISTERS = "s_axil"
 
 
 def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> VerilogModule:
-    """The module with its ports channel by channel, each telling block designs which bus it belongs to."""
+    """The module with its ports in order, channel by channel. The attributes of each tell block designs which bus it belongs
+    to."""
     ports = sorted(module.ports, key=_place)
     parameters = _parameters(config, reset, memory_buses(module))
     finished = []
@@ -36,24 +38,24 @@ def outermost(module: VerilogModule, config: MachineConfig, reset: str) -> Veril
 
 
 def memory_buses(module: VerilogModule) -> tuple[str, ...]:
-    """The names of its AXI managers, those of the first machine first."""
+    """The names of the module's AXI managers, those of the first machine first."""
     buses = {found["bus"]: int(found["number"] or 0) for port in module.ports if (found := _memory(port.name))}
     return tuple(sorted(buses, key=buses.__getitem__))
 
 
 def machines(module: VerilogModule, config: MachineConfig) -> int:
-    """How many it holds."""
+    """The number of machines in the module."""
     return len(memory_buses(module)) // config.axi_ports
 
 
 def register_bytes(module: VerilogModule) -> int:
-    """What its AXI4-Lite port takes of the address space."""
+    """The bytes of the address space that the module's AXI4-Lite port takes."""
     (address,) = (port for port in module.ports if port.name == f"{REGISTERS}_awaddr")
     return 2 << int(address.range.strip("[]").partition(":")[0])
 
 
 def template(module: VerilogModule) -> str:
-    """An instance of the module, every port connected to a wire of its name; traces are left open."""
+    """The text of an instance of the module. Every port is connected to a wire of its name, but traces are left open."""
     width = max(len(port.name) for port in module.ports)
     lines = []
     for number, port in enumerate(module.ports):
@@ -65,8 +67,8 @@ def template(module: VerilogModule) -> str:
 
 
 def _place(port: Port) -> tuple[int, ...]:
-    """Where a port comes: registers, then memory, bus by bus, then traces. Those of a channel keep their order, with VALID and
-    READY behind them."""
+    """The place of a port in the order: registers, then memory, bus by bus, then traces. The ports of a channel keep their
+    order, with VALID and READY behind them."""
     handshake = next((place for place, end in enumerate(("valid", "ready"), 1) if port.name.endswith(end)), 0)
     if port.name in _FIRST:
         return 0, _FIRST.index(port.name), 0, 0
@@ -82,7 +84,7 @@ def _memory(port: str) -> re.Match[str] | None:
 
 
 def _interface(port: str, reset: str) -> tuple[str, str]:
-    """The interface that a port belongs to, and what it is there, as block designs write it."""
+    """The interface that a port belongs to, and its part in it, as block designs write it."""
     if bus := _BUS.fullmatch(port):
         return bus["bus"], f"interface:aximm:1.0 {bus['bus']} {bus['signal'].upper()}"
     signals = {

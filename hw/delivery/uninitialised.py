@@ -1,7 +1,7 @@
-"""Verilog that gives nothing a value before reset, as ASIC flows want it.
+"""Makes Verilog that gives nothing a value before reset, as ASIC flows want it.
 
-Without a first value to wake them, combinational processes are ``always_comb``, which runs once by itself: what is
-written is SystemVerilog.
+Without a first value to wake them, combinational processes become ``always_comb``, which runs once by itself. So the text is
+SystemVerilog.
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ _ATTRIBUTE = re.compile(r"^ *\(\* init = \S+ \*\)\n", re.MULTILINE)
 
 
 def without_initial_values(text: str) -> str:
-    """The same machine; registers, memories and attributes say nothing of what was before."""
+    """The same machine without the initial values of registers and memories, and without attributes that name such values."""
     text = _KICKSTART.sub("", text).replace("  always @* begin\n", "  always_comb begin\n")
     return _REGISTER.sub(r"\1\2", _ATTRIBUTE.sub("", _MEMORY.sub("", text)))

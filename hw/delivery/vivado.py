@@ -1,8 +1,8 @@
-"""Tcl for Vivado: one script packages the machine for its catalogue of IP, the other makes a design around it, and constraints
-make the two clocks of a machine with ``array_clock`` 2 arrive together.
+"""Tcl for Vivado. One script packages the machine for its catalogue of IP, the other makes a design around it. For a machine
+with ``array_clock`` 2, constraints make its two clocks arrive together.
 
-What the scripts say of the machine - names and kinds of its interfaces - comes from the ports of the emitted machine. They
-follow UG835, UG1118 and UG994; the suite runs them in a Tcl interpreter whose Vivado commands only write down their calls.
+The names and kinds of the machine's interfaces come from the ports of the emitted machine. The scripts follow UG835, UG1118 and
+UG994. The suite runs them in a Tcl interpreter whose Vivado commands only record their calls.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class ProcessingSystem:
     """The processor of a family of chips, as block designs make it."""
 
     cell: str
-    """Its block, which is configured by the automation rule of the same name, with ``rule``."""
+    """The name of its block. The automation rule of the same name configures it, with ``rule``."""
     rule: str
     settings: str
-    """Interrupt, clock and the port to registers that the machine needs."""
+    """The settings for the interrupt, the clock and the port to registers that the machine needs."""
     port_settings: tuple[str, ...]
-    """The same of each of the memory ports that it may have."""
+    """The settings for each of the memory ports that it may have."""
     clock: str
     reset: str
     registers: str
-    """The port from which registers are reached, at ``at``."""
+    """The port from which registers are reached, at address ``at``."""
     at: int
     memory: tuple[str, ...]
     port_bits: int
-    """Width of a port to DRAM, at its widest."""
+    """The greatest width of a port to DRAM."""
     interrupt: str
     clocked: tuple[str, ...]
-    """Clock inputs of the port to registers, and of each to memory."""
+    """The clock inputs of the port to registers and of each port to memory."""
 
 
 SYSTEMS = {
@@ -72,14 +72,14 @@ SYSTEMS = {
         ("ps/M_AXI_GP0_ACLK", *(f"ps/S_AXI_HP{n}_ACLK" for n in range(4))),
     ),
 }  # fmt: skip
-"""By family of chips."""
+"""The processing system of each family of chips."""
 
 
 def scripts(
     top: VerilogModule, config: MachineConfig, style: Style, sources: list[str], boards: Sequence[Board]
 ) -> dict[str, str]:
-    """Text of both scripts by name, and of the constraints that there are, for the machine whose outermost module this is; all
-    ``boards`` are of one family."""
+    """The text of both scripts by name, and that of the constraints if there are any, for the machine with this outermost
+    module. All ``boards`` are of one family."""
     system = SYSTEMS[boards[0].family]
     kinds: dict[str, list[str]] = {}
     for name, bus in buses(top).items():
@@ -117,7 +117,7 @@ def scripts(
 
 
 def _filled(text: str, facts: dict[str, object]) -> str:
-    """With ``@fact@`` replaced: Tcl has braces of its own."""
+    """The text with each ``@fact@`` replaced. Tcl has braces of its own, so ``str.format`` would not do."""
     for fact, value in facts.items():
         text = text.replace(f"@{fact}@", str(value))
     return text

@@ -1,4 +1,5 @@
-"""Warnings of ``verilator -Wall`` that the emitted Verilog raises, each with the reason why it is no fault of the machine."""
+"""The warnings of ``verilator -Wall`` that the emitted Verilog raises, each with the reason why it is no fault of the
+machine."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ WAIVERS = {
 
 
 def waiver_file(files: list[str]) -> str:
-    """A control file for Verilator, to be given before these Verilog files; it touches no other file."""
+    """A control file for Verilator, to be given before these Verilog files. It affects no other file."""
     lines = ["`verilator_config"]
     for rule, reason in WAIVERS.items():
         lines += [f"// {reason}", *(f'lint_off -rule {rule} -file "*{file}"' for file in files)]

@@ -1,4 +1,4 @@
-"""What MISC computes on each lane: factors, products, their sum, rounding."""
+"""Computes MISC's results on each lane: factors, products, their sum, rounding."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from isa.config import MachineConfig
 from isa.latency import MISC_ROUNDING, misc_factors, product_latency
 
 TOTAL_BITS = 45
-"""Of the sum of both products."""
+"""The bits of the sum of both products."""
 SHIFT_PINS = 60
-"""Pins of ``Round`` that each bit of the shift drives."""
+"""The pins of ``Round`` that each bit of the shift drives."""
 ROUND_PINS = 80
-"""Pins of a stage of ``Round`` that are told when it goes: its registers, and logic before them."""
+"""The pins of a stage of ``Round`` that the enable of the stage drives: its registers, and logic before them."""
 
 
 class Arithmetic(wiring.Component):
-    """``r`` of a slice in every cycle, ``latency`` cycles after it. Nothing holds a slice up; registers stand still where there
-    is none. ``settings`` stay as they are while slices of an instruction are on their way.
+    """Computes ``r`` of a slice in every cycle, ``latency`` cycles after the slice. It never stalls, and registers stand still
+    where there is no slice. ``settings`` stay as they are while slices of an instruction are on their way.
 
-    Two multipliers a lane, the second one first: ``v w`` is ``y m_b``, or the product ``x y`` that meets ``m_a`` then, or
-    (SLOPE, ``x >= 0``) ``x m_b``::
+    A lane has two multipliers, and the second one works first. Its product ``v w`` is ``y m_b``, or the product ``x y`` that is
+    then multiplied by ``m_a``, or (SLOPE, ``x >= 0``) ``x m_b``::
 
         a - a_zp = x -+----------------------------> u --(x m_a)--+
                       +-> v --(x w)-+- x y --------> u            +-- sum, or one of both -- + C -- Round -> r
         b - b_zp = y -+-> v, w      +-----------------------------+
                       +--(reduce)------------------> u
 
-    Products are between registers, as a DSP has them: factors, product. All sums are exact: ``x y`` has 17 bits, a reduction
-    18, ``u m_a`` 44, so the total stays within 49.
+    The multipliers have registers before and behind them, as in a DSP. All sums are exact: ``x y`` has 17 bits, a reduction 18,
+    ``u m_a`` 44, so the total stays within 49.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._reduce = LaneReduce(config.misc_lanes)
         self._factors = misc_factors(config)
-        """Cycles from a slice to ``u``: ``x``, ``v``, ``x y``, ``u``, or a reduction."""
+        """The cycles from a slice to ``u``, by way of ``x``, ``v``, ``x y`` and ``u``, or of a reduction."""
         self._products = self._factors + product_latency(config)
-        """To its product."""
+        """The cycles from a slice to its product."""
         self.latency = self._products + 2 + MISC_ROUNDING
         super().__init__({
             "i": In(slice_layout(config)),
@@ -74,7 +74,7 @@ class Arithmetic(wiring.Component):
         products = self._multiplied(m, platform, factors, goes)
         compares = Signal(reset_less=True)
         shift = Signal.like(self.settings.shift, reset_less=True)
-        # No slice is on its way when the settings change: a copy may be a cycle late.
+        # No slice is on its way when the settings change, so a copy may be a cycle late.
         told = Spread(m, compares, self.settings.compares, "sync")
         shifts = Spread(m, shift, self.settings.shift, "sync")
         for lane, product in zip(lanes, products, strict=True):
@@ -88,7 +88,7 @@ class Arithmetic(wiring.Component):
         return m
 
     def _factor(self, m: Module, lane: _Lane, reduced: Delay) -> Value:
-        """``u`` of a lane, after its second multiplier."""
+        """The factor ``u`` of a lane, made after its second multiplier."""
         at, n = self._factors, lane.number
         b = Mux(self.settings.b_one, self.i.one, self.i.b[n]).as_signed()
         x = Delay(m, lane.register(0, 9, "x", self.i.a[n] - self.settings.a_zp), f"x_{n}")
@@ -104,7 +104,7 @@ class Arithmetic(wiring.Component):
         return lane.register(at - 1, 18, "u", Mux(without_y(2), 0, Mux(self.settings.reduces, reduced_now, first)))
 
     def _multiplied(self, m: Module, platform: Any, factors: list[Signal], goes: Goes) -> list[Value]:
-        """Each lane's ``u m_a``; with ``array_clock`` 2 a DSP makes those of two lanes by turns."""
+        """The product ``u m_a`` of each lane. With ``array_clock`` 2 a DSP makes those of two lanes by turns."""
         if self.config.array_clock == 1:
             return [
                 registered(m, (u * self.settings.m_a)[:44].as_signed(), f"product_a_{n}", goes(self._factors, 44))
@@ -113,7 +113,8 @@ class Arithmetic(wiring.Component):
         return lanes_by_turns(m, platform, factors, self.settings.m_a, 44, "product_a")
 
     def _total(self, m: Module, lane: _Lane, product_a: Value, compares: Value) -> Signal:
-        """The sum of both products, or (where it ``compares``) one of them, and the constant."""
+        """The sum of both products plus the constant. Where it ``compares``, one of the products takes the place of their
+        sum."""
         settings = self.settings
         at = self._products
         since = at - self._factors
@@ -132,7 +133,7 @@ class Arithmetic(wiring.Component):
 
 
 class _Lane:
-    """A lane's number, and what its second multiplier leaves for the sum."""
+    """A lane's number, and what its second multiplier hands to the sum."""
 
     second: Delay
     without_y: Delay
@@ -143,7 +144,7 @@ class _Lane:
         self.number = number
 
     def register(self, cycle: int, bits: int, name: str, value: Value) -> Signal:
-        """It stands still where there is no slice so many cycles before."""
+        """A register with that value, which stands still where there was no slice ``cycle`` cycles before."""
         signal = Signal(signed(bits), name=f"{name}_{self.number}", reset_less=True)
         with self._m.If(self._goes(cycle, bits)):
             self._m.d.sync += signal.eq(value)

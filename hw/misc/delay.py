@@ -1,4 +1,4 @@
-"""Values on their way beside a pipeline that never stands still."""
+"""Values that travel beside a pipeline that never stands still."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hw.copies import Spread
 
 
 class Delay:
-    """A value and what it was one, two, ... cycles ago: registers are made as far as they are asked for."""
+    """A value, and what it was one, two, ... cycles ago. Registers are made only as far as they are asked for."""
 
     def __init__(self, m: Module, value: Value, name: str) -> None:
         self._m = m
@@ -25,7 +25,7 @@ class Delay:
 
 
 class Goes:
-    """Whether there is a value so many cycles later, in as many registers as the pins of a cycle need."""
+    """Tells whether there is a value so many cycles later. Each cycle has as many registers as its pins need."""
 
     def __init__(self, m: Module, valid: Value, name: str) -> None:
         self._m = m
@@ -34,7 +34,7 @@ class Goes:
         self._later: list[Spread] = []
 
     def __call__(self, cycles: int, pins: int) -> Value:
-        """For so many pins more."""
+        """The signal for that cycle, to drive ``pins`` more pins."""
         while len(self._later) < cycles:
             before = self._later[-1].signal if self._later else self._valid
             register = Signal(name=f"{self._name}_{len(self._later) + 1}", reset_less=True)

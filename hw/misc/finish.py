@@ -1,4 +1,4 @@
-"""The end of MISC: zero-point, clamp, table; int10 to int8."""
+"""The end of MISC: zero-point, clamp and table, which make int8 of int10."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from isa.instructions import Activation
 
 
 class Finish(wiring.Component):
-    """``y = table[clamp(r + zp, lo, hi)]`` on ``misc_lanes`` lanes, the table only if ``act`` says so; latency ``MISC_FINISH``.
+    """``y = table[clamp(r + zp, lo, hi)]`` on ``misc_lanes`` lanes, with the table only if ``act`` says so. The latency is
+    ``MISC_FINISH``.
 
-    It never stands still, but ``settings`` do while values are on their way. Every lane has its own copy of all tables: lanes
-    look up different bytes in the same cycle. A table must not be written while slices that use it are on their way.
+    It never stalls. ``settings`` must not change while values are on their way. Every lane has its own copy of all tables,
+    because lanes look up different bytes in the same cycle. A table must not be written while slices that use it are on their
+    way.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""What an instruction says about MISC's arithmetic, and the layouts between its parts."""
+"""The settings of MISC's arithmetic, and the layouts between its parts."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SETTINGS = data.StructLayout({
     "act": unsigned(2),
     "table": unsigned(2),
 })
-"""An instruction's numbers, in the form in which all modes are one computation: two factors, two products, their sum.
+"""An instruction's settings, in a form in which all modes are one computation: two factors, two products, their sum.
 
-``multiplies``: the first factor is ``x * y`` (in ``by_sign``: for negative ``x``, else ``x`` meets ``m_b``);
-``reduces``: it is what the lanes and loop 4 have come to, their sum or (``highest``) their maximum; otherwise it is ``x``.
-``uses_y``: ``y`` meets ``m_b``. ``compares``: one of the products goes on instead of the sum, the greater or
-(``picks_less``) the less.
+``multiplies``: the first factor is ``x * y``; with ``by_sign`` only for negative ``x``, else ``x`` is multiplied by ``m_b``.
+``reduces``: the first factor is the result of the lanes and loop 4, their sum or (``highest``) their maximum. Otherwise the
+first factor is ``x``. ``uses_y``: ``y`` is multiplied by ``m_b``. ``compares``: one of the products goes on instead of the sum,
+the greater or (``picks_less``) the smaller one.
 """
 
 _FIELDS = ("a_zp", "b_zp", "b_one", "b_lane", "last_lanes", "m_a", "m_b", "shift", "zp", "lo", "hi", "act", "table")
@@ -50,7 +50,7 @@ def is_one_of(mode: Value, *modes: MiscMode) -> Value:
 
 
 def settings_of(op: Any) -> dict[str, Value]:
-    """``SETTINGS`` of the fields of an instruction."""
+    """The ``SETTINGS`` of an instruction with these fields."""
     mode = op.mode
     return {
         "reads_b": ~is_one_of(mode, *MISC_ALONE),
@@ -69,8 +69,9 @@ def settings_of(op: Any) -> dict[str, Value]:
 def slice_layout(config: MachineConfig) -> data.StructLayout:
     """``misc_lanes`` lanes of a word of each operand.
 
-    ``one``: the lane of B that all lanes see if ``b_one``. ``used``: lanes that a reduction counts. ``part``: which slice of
-    the word; ``ends``: the last of the word; ``opens`` and ``closes``: the first and the last slice that a reduction takes in.
+    ``one`` is the lane of B that all lanes see if ``b_one``. ``used`` marks the lanes that a reduction counts. ``part`` is the
+    number of the slice in the word, and ``ends`` marks the last one. ``opens`` and ``closes`` mark the first and the last slice
+    that a reduction takes in.
     """
     lanes = data.ArrayLayout(signed(8), config.misc_lanes)
     return data.StructLayout({

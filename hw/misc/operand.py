@@ -1,4 +1,4 @@
-"""Operand fetch: addresses in, feature-map words out, in order."""
+"""Fetches operands: takes addresses and hands out feature-map words in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 from isa.depths import MISC_AHEAD, MISC_ANSWERS
 
 TURN = data.StructLayout({"last": unsigned(1), "opens": unsigned(1), "closes": unsigned(1)})
-"""What goes along with an operand: ``last`` of its instruction, first and last iteration of loop 4."""
+"""The data that travel with an operand: ``last`` of its instruction, and the first and the last iteration of loop 4."""
 
 
 def request_layout(config: MachineConfig) -> data.StructLayout:
@@ -22,11 +22,11 @@ def request_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class OperandFetch(wiring.Component):
-    """Reads one word per request; ``turn`` comes out beside its word.
+    """Reads one word per request. ``turn`` comes out beside its word.
 
-    One word per cycle, ``BANK_LATENCY + 2`` cycles from request to answer when the bank is free. The queues let one
-    operand run ahead of the other, so that two operands that share a bank take turns only at the start and then walk one
-    bank apart.
+    It reads one word per cycle, ``BANK_LATENCY + 2`` cycles from request to answer, when the bank is free; it stalls while the
+    bank is not. The queues let one operand run ahead of the other. So two operands that share a bank take turns only at the
+    start and then walk one bank apart.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""Lanes reduced to one number: sum or maximum, over the slices of as many words as an instruction says."""
+"""Reduces lanes to one number, their sum or maximum, over the slices of as many words as an instruction says."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 SUM_BITS = 18
-"""At most 1024 lanes of 8 bits, and what one operand of a DSP holds."""
+"""The bits of a sum: at most 1024 lanes of 8 bits, and as many as one operand of a DSP holds."""
 
 
 class LaneReduce(wiring.Component):
-    """``total``: sum, or with ``highest`` maximum, of the used lanes of all slices since ``opens``.
+    """``total`` is the sum, or with ``highest`` the maximum, of the used lanes of all slices since ``opens``.
 
-    A tree, two lanes a stage, then one accumulator: ``latency`` cycles from a slice to the total that includes it. A slice in
-    every cycle; slices without ``valid`` change nothing.
+    A tree, two lanes a stage, comes before one accumulator: ``latency`` cycles from a slice to the total that includes it. It
+    takes a slice in every cycle and never stalls. Slices without ``valid`` change nothing.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -62,7 +62,7 @@ class LaneReduce(wiring.Component):
 
 
 def combine(highest: Value, first: Value, second: Value | None = None) -> Value:
-    """The sum or the greater of both; of a single one, itself."""
+    """The sum of both, or with ``highest`` the greater one; a single one itself."""
     if second is None:
         return first
     return Mux(highest, Mux(first > second, first, second), first + second)

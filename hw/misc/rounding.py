@@ -1,4 +1,4 @@
-"""From exact sums to whole numbers: shift, rounding to 24 significant bits, rounding to an integer."""
+"""Makes whole numbers of exact sums: shift, rounding to 24 significant bits, rounding to an integer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from isa.latency import MISC_ROUNDING
 
 SUM_BITS = 49
 WHOLE = 10
-"""Bits of a result with its sign: a greater one, with any zero-point, is clamped all the same."""
+"""The bits of a result with its sign. A greater one is clamped with any zero-point."""
 FRACTION = 25
-"""Bits behind the point that decide whether rounding to 24 significant bits makes a half; what is below is gathered in one."""
+"""The bits behind the point that decide whether rounding to 24 significant bits makes a half. One bit collects all below
+them."""
 
 _FINE = 16
 _WINDOW = FRACTION + WHOLE
@@ -26,9 +27,10 @@ _SHIFTED = data.StructLayout({"fraction": FRACTION, "whole": signed(WHOLE), "bey
 class Round(wiring.Component):
     """``r`` = ``total / 2^shift`` rounded to 24 significant bits, then to an integer, both to even; within ``WHOLE`` bits.
 
-    Rounding to 24 bits matters only where it makes a half: within ``2^(e - 24)`` of ``k + 1/2``, ``e`` its exponent. So the
-    fraction is compared with one half, leaving out as many of its bits as ``k`` has. One sum per cycle, latency
-    ``MISC_ROUNDING``; it takes sums from stage to stage as ``goes`` says, and ``shift`` stays while any are on their way:
+    Rounding to 24 bits matters only where it makes a half. That is within ``2^(e - 24)`` of ``k + 1/2``, where ``e`` is the
+    exponent. So the fraction is compared with one half, leaving out as many of its bits as ``k`` has. It takes one sum per
+    cycle, with a latency of ``MISC_ROUNDING``, and never stalls. Sums go from stage to stage as ``goes`` says, and ``shift``
+    must not change while any are on their way:
 
     ======  =====================================================================
     1       shift by multiples of 16: what lies above and below the window is noted
@@ -63,7 +65,7 @@ class Round(wiring.Component):
         return m
 
     def _rough(self, m: Module) -> Value:
-        """The window of each multiple of 16, wide enough for what is still to be shifted."""
+        """The window of each multiple of 16, wide enough for the rest of the shift."""
         whole = Cat(Const(0, FRACTION), self.total).as_signed()
         found = Signal(_ROUGH, name="rough_now")
         sign = self.total[-1]
@@ -82,8 +84,8 @@ class Round(wiring.Component):
         return found.as_value()
 
     def _fine(self, m: Module, rough: Any) -> Value:
-        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. What lies above it must
-        be as its sign is, its own highest bit too."""
+        """The window itself, shifted by a multiple of 4 and by the rest: two rows of 4:1 multiplexers. All bits above it, and
+        its own highest bit, must equal the sign."""
         found = Signal(_SHIFTED, name="shifted_now")
         by_4, rest = self.shift[2:4], self.shift[:2]
         wide = _WINDOW + 3
@@ -107,16 +109,17 @@ class Round(wiring.Component):
 
 
 def _rounds_up(shifted: Any) -> Value:
-    """Whether the number is nearer to the next integer than to the one below, or half-way and that one odd.
+    """High if the number is nearer to the next integer than to the one below, or half-way while the one below is odd.
 
-    ``counts[j]``: bit ``j`` of the fraction is worth more than ``2^(e - 24)``. Above one half, none of these may be set, and of
-    the next bit and all below only that bit alone; below one half, these and the next bit must all be set.
+    ``counts[j]`` says that bit ``j`` of the fraction is worth more than ``2^(e - 24)``. A number above one half makes a half if
+    none of these bits is set and the next bit is not set together with one below it. A number below one half does if these bits
+    and the next one are all set.
     """
     k = (shifted.whole ^ shifted.whole[-1].replicate(WHOLE))[: WHOLE - 1]
     half, rest = shifted.fraction[-1], shifted.fraction[:-1]
     counts = Cat(Const(0, FRACTION - 24), ~thermometer(k), Const(1, 1).replicate(len(rest) - len(k) - (FRACTION - 24)))
     reach = Cat(counts[1:], Const(1, 1))
-    """What counts, and the next bit."""
+    """The bits that count, and the next bit."""
     next_bit = (reach & ~counts & rest).any()
     lower = (~reach & rest).any() | shifted.below
     above = half & ~(counts & rest).any() & ~(next_bit & lower)

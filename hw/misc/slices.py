@@ -1,4 +1,4 @@
-"""Words cut into slices of as many lanes as MISC has."""
+"""Cuts words into slices of as many lanes as MISC has."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from isa.config import MachineConfig
 
 
 def words_layout(config: MachineConfig) -> data.StructLayout:
-    """A word of each operand; ``opens`` and ``closes`` say whether loop 4 is at its first or last iteration."""
+    """A word of each operand. ``opens`` and ``closes`` say whether loop 4 is at its first or last iteration."""
     return data.StructLayout({"a": 8 * config.ic_p, "b": 8 * config.ic_p, "opens": 1, "closes": 1})
 
 
 class Slicer(wiring.Component):
-    """A word takes ``misc_parts`` cycles, one slice in each; latency 1. A word begins when ``may_begin``, and never stops then.
+    """Takes ``misc_parts`` cycles for a word, one slice in each, with a latency of 1. A word waits until ``may_begin`` is high,
+    and never stops after its first slice.
 
-    ``begun``: in the cycle of a first slice. ``settings`` are those of the word at hand. A reduction counts all lanes of a
-    word, but ``last_lanes`` of the last word of loop 4.
+    ``begun`` is high in the cycle of a first slice. ``settings`` are those of the word at hand. A reduction counts all lanes of
+    a word, but only ``last_lanes`` of the last word of loop 4.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -25,11 +25,12 @@ from isa.instructions import Unit
 from isa.latency import misc_latency, misc_room
 
 IN_FLIGHT = 32
-"""Words between the loops and the write port, so many that the pipeline never waits for their addresses."""
+"""The most words between the loops and the write port, so many that the pipeline never waits for their addresses."""
 
 
 class MiscUnit(wiring.Component):
-    """Runs MISC instructions: a word in ``misc_parts`` cycles while both operands' banks and the output's are free.
+    """Runs MISC instructions. A word takes ``misc_parts`` cycles while both operands' banks and the output's are free, and
+    waits while they are not.
 
     ::
 
@@ -37,20 +38,21 @@ class MiscUnit(wiring.Component):
                              +-> OperandFetch B -+                                  |
                              +-> output address queue ------------------------------+
 
-    An instruction is accepted in the cycle after the first in which it is offered, when the last iteration of the one before
-    has left by then: its first iteration comes two cycles after that one. From the slicer on nothing ever stands still: a
-    word begins only when there is room for its result behind the pipeline, which is known two cycles after a write. Its
-    numbers wait in ``Walk``, and are those of the whole pipeline as soon as the last slice before it has left that: its first
-    slice comes ``latency + 1`` cycles after this one at the earliest.
-    ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of
-    the same iteration, so work in place is safe. ``active``: a slice enters the arithmetic.
+    An instruction is accepted in the cycle after the first in which it is offered, if the last iteration of the one before has
+    left by then. So its first iteration comes two cycles after that one. From the slicer on nothing stalls: a word begins only
+    when there is room for its result behind the pipeline, which is known two cycles after a write. The settings of an
+    instruction wait in ``Walk``. They become those of the whole pipeline as soon as the last slice before has left it. So the
+    first slice of the instruction comes ``latency + 1`` cycles after that slice at the earliest.
+
+    ``done`` comes one cycle after the last write. Writes happen in the order of the loops and after the reads of the same
+    iteration, so work in place is safe. ``active``: a slice enters the arithmetic.
     """
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self._arithmetic = Arithmetic(config)
         self.latency = misc_latency(config)
-        """Cycles from a slice to its results."""
+        """The cycles from a slice to its results."""
         self.room = misc_room(config)
         super().__init__({
             **UnitSignature(Unit.MISC, config).members,
@@ -82,8 +84,8 @@ class MiscUnit(wiring.Component):
         return m
 
     def _accept(self, m: Module, walk: Walk) -> Signal:
-        """An instruction enters the loops in a cycle that registers alone decide on: what has been offered is still offered
-        then, unless the machine halts. Returns whether one does."""
+        """Takes an instruction into the loops. Only registers decide in which cycle: what has been offered is still offered
+        then, unless the machine halts. Returns whether an instruction enters."""
         offered = Signal()
         begin = Signal()
         m.d.sync += offered.eq(self.instruction.valid & ~begin)
@@ -99,8 +101,8 @@ class MiscUnit(wiring.Component):
         return begin
 
     def _request(self, m: Module, walk: Walk, a: OperandFetch, b: OperandFetch, outputs: Queue) -> None:
-        """An iteration's three addresses leave together, but for those that are not in the buffer: the output says so where it
-        goes, an operand is never asked for. The fault is told a cycle later, and nothing leaves behind it."""
+        """Sends an iteration's three addresses together, except those that are not in the buffer. Such an output is marked on
+        its way, and such an operand is never asked for. The fault is reported a cycle later, and nothing leaves behind it."""
         iteration = walk.o.payload
         words = self.config.fm_words
         leave = Signal()
@@ -132,7 +134,7 @@ class MiscUnit(wiring.Component):
         self, m: Module, begin: Signal, walk: Walk, settings: Any, a: OperandFetch, b: OperandFetch, slicer: Slicer,
         results: RamQueue,
     ) -> None:  # fmt: skip
-        """A word is cut into slices as soon as all that the mode reads is there, and there is room for what it becomes."""
+        """Cuts a word into slices as soon as all that the mode reads is there, and there is room for its result."""
         word = slicer.i.payload
         current = self._settle(m, begin, walk, settings, slicer.i.valid & slicer.i.ready & a.o.payload.turn.last)
         room = Signal(range(self.room + 1), init=self.room)
@@ -156,7 +158,7 @@ class MiscUnit(wiring.Component):
             left[0].eq(room + gives),
             left[1].eq(room - ~gives),
         ]
-        # Whether a word begins is known late in a cycle: it only chooses.
+        # Whether a word begins is known late in a cycle, so it only chooses.
         m.d.sync += [
             gives.eq(results.o.valid & results.o.ready),
             room.eq(Mux(takes, left[1], left[0])),
@@ -164,8 +166,8 @@ class MiscUnit(wiring.Component):
         ]
 
     def _settle(self, m: Module, begin: Signal, walk: Walk, settings: Any, over: Value) -> Signal:
-        """``settings`` become those of the instruction that is walked when the last slice before it, in whose cycle ``over``
-        was high, has left the pipeline; returns whether they are those of the next word."""
+        """Sets ``settings`` to those of the instruction that is walked when the last slice before it has left the pipeline.
+        ``over`` is high in the cycle of that slice. Returns whether they are the settings of the next word."""
         current = Signal()
         drained = Signal(init=1)
         rest = Signal(range(self.latency))
@@ -181,8 +183,7 @@ class MiscUnit(wiring.Component):
         return current
 
     def _compute(self, m: Module, settings: Any, slicer: Slicer, outputs: Queue, results: RamQueue) -> None:
-        """Slices of results are put together to words, and these meet their addresses; what a reduction has come to is the
-        whole word."""
+        """Joins slices of results into words, which meet their addresses. The result of a reduction fills the whole word."""
         m.submodules.arithmetic = arithmetic = self._arithmetic
         m.submodules.finish = ending = Finish(self.config)
         m.d.comb += [
@@ -214,8 +215,8 @@ class MiscUnit(wiring.Component):
         ]
 
     def _write(self, m: Module, results: RamQueue) -> None:
-        """Results and their addresses are in registers: the bank's arbitration hangs on them. A result whose word is not in the
-        buffer is the last one, and goes nowhere."""
+        """Writes results. They and their addresses are in registers, because the bank's arbitration depends on them. A result
+        whose word is not in the buffer is the last one, and is not written."""
         to = results.o.payload.to
         write = self.fm_write[0]
         written = Signal()

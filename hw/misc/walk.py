@@ -1,4 +1,4 @@
-"""The five nested loops of MISC: one iteration's three addresses per cycle."""
+"""Walks the five nested loops of MISC: one iteration's three addresses per cycle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPERANDS = ("a", "b", "o")
 
 
 def iteration_layout(config: MachineConfig) -> data.StructLayout:
-    """Addresses of both operands and the output; a reduction ``writes`` only when loop 4 closes."""
+    """The addresses of both operands and the output. A reduction ``writes`` only when loop 4 closes."""
     return data.StructLayout({
         **{operand: unsigned(config.fm_address_bits) for operand in OPERANDS},
         "reads_b": unsigned(1),
@@ -35,17 +35,17 @@ def iteration_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class Walk(wiring.Component):
-    """Turns an instruction into its iterations, in order, one per cycle while ``o`` is taken.
+    """Turns an instruction into its iterations, in order, one per cycle. It stalls while ``o`` is not taken.
 
-    For every loop the address is kept at which its current iteration began. A step goes to the innermost loop that is
-    not at its last iteration: that loop's address plus its stride is the new address of this loop and of all loops
-    inside it. So there is one adder per operand, and no multiplier. The addresses of all operands are words of one memory: a
-    step writes that of its own loop, and ``source`` says of every loop which loop's word is its address, since the last step
-    of a loop outside it. Which loop a step goes to (``moves``), and that there is none (``last``), is found a step earlier.
+    For every loop it keeps the address at which the loop's current iteration began. A step goes to the innermost loop that is
+    not at its last iteration. That loop's address plus its stride is the new address of this loop and of all loops inside it.
+    So there is one adder per operand, and no multiplier. The addresses of all operands are words of one memory. A step writes
+    the word of its own loop. ``source`` says for every loop which loop's word is its address, since the last step of a loop
+    outside it. The loop of a step (``moves``), and that there is none (``last``), are found a step earlier.
 
-    An instruction is taken from the cycle after its predecessor's last iteration left, or later, when nobody ``needs`` its
-    numbers any more, which are at ``settings``: ``i.ready`` is a register. Its first iteration is offered in the cycle after
-    that. While none is walked, all registers but that one follow ``i``: they need not know when an instruction is taken.
+    An instruction is taken from the cycle after its predecessor's last iteration left, or later, when nobody ``needs`` the
+    predecessor's ``settings`` any more. ``i.ready`` is a register. The first iteration is offered in the cycle after that.
+    While no instruction is walked, all registers but that one follow ``i``, so they need not know when an instruction is taken.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -63,7 +63,7 @@ class Walk(wiring.Component):
         now = Signal(unit_layout(Unit.MISC, self.config))
         idle = Signal(init=1)
         walking = Signal()
-        """Iterations are left. A register: what is asked of the banks hangs on it."""
+        """Iterations are left. This is a register, because the requests to the banks depend on it."""
         final = Signal(LOOPS)
         opens = Signal()
         alone = Signal()
@@ -107,7 +107,8 @@ class Walk(wiring.Component):
         return m
 
     def _count(self, m: Module, taken: Any, fields: Any, final: Signal, moves: Signal, idle: Signal, step: Signal) -> Signal:
-        """What is left of each loop; which of them are at their last iteration after a step, or at the first one."""
+        """Counts what is left of each loop. Returns which loops are at their last iteration after a step, or at the first
+        one."""
         after = Signal(LOOPS)
         for loop in range(LOOPS):
             left = Signal(len(taken.n0), name=f"left{loop}")
@@ -124,7 +125,7 @@ class Walk(wiring.Component):
         return after
 
     def _addresses(self, m: Module, taken: Any, fields: Any, moves: Signal, idle: Signal, step: Signal) -> None:
-        """The address of each operand, and where those of the loops are kept."""
+        """Makes the address of each operand, and keeps those of the loops."""
         bits = self.config.fm_address_bits
         kept = data.StructLayout(dict.fromkeys(OPERANDS, unsigned(bits)))
         m.submodules.starts = memory = Memory(shape=kept, depth=LOOPS, init=[])
@@ -154,7 +155,7 @@ class Walk(wiring.Component):
 
 
 def _pick(one_hot: Value, values: list[Any]) -> Value:
-    """The value at the set bit; the innermost loop's when there is none."""
+    """The value at the set bit, or the innermost loop's when there is none."""
     result = values[-1]
     for index in reversed(range(len(values) - 1)):
         result = Mux(one_hot[index], values[index], result)

@@ -1,4 +1,4 @@
-"""What the packer cuts words from: DRAM beats as they come, and beats of fill before them."""
+"""Makes the chunks that the packer cuts words from: DRAM beats as they come, and beats of fill before them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from isa.config import MachineConfig
 
 LEAD_BITS = 16
 LOAD_TAG = data.StructLayout({"lead": unsigned(LEAD_BITS), "flip": unsigned(1), "parameter": unsigned(1)})
-"""What goes along with a run of LOAD; ``parameter``: it belongs to LOADP."""
+"""The tag of a run of LOAD. ``parameter``: the run belongs to LOADP."""
 
 
 def beat_tag(config: MachineConfig) -> data.StructLayout:
-    """What goes along with its beats: ``lead`` is known as the chunks of fill before them, ``padded`` if there are any, and the
-    byte of the first chunk with which the segment begins."""
+    """The tag of the beats of a run. In place of ``lead`` it has the number of chunks of fill before the beats (``fills``),
+    whether there are any (``padded``), and the byte of the first chunk with which the segment begins (``skip``)."""
     lane = exact_log2(config.axi_bytes)
     return data.StructLayout({
         "fills": unsigned(LEAD_BITS + 1 - lane),
@@ -31,7 +31,7 @@ def beat_tag(config: MachineConfig) -> data.StructLayout:
 
 
 def led(tag: Any, addr: Value, config: MachineConfig) -> dict[str, Value]:
-    """The tag of the beats of a run that begins at ``addr``; see ``ChunkFeeder``."""
+    """The fields of ``beat_tag`` for a run that begins at ``addr``; see ``ChunkFeeder``."""
     lane_bits = exact_log2(config.axi_bytes)
     lane = addr[:lane_bits]
     fills = (tag.lead + ~lane)[lane_bits : LEAD_BITS + 1]
@@ -40,9 +40,10 @@ def led(tag: Any, addr: Value, config: MachineConfig) -> dict[str, Value]:
 
 
 def chunk_layout(config: MachineConfig) -> data.StructLayout:
-    """A beat's width of a segment; bytes that are not ``real`` are fill.
+    """A chunk of a segment, as wide as a beat. Bytes that are not ``real`` are fill.
 
-    The first chunk's ``skip`` says at which byte the segment begins. ``last`` of the segment: fill follows for ever.
+    The first chunk's ``skip`` says at which byte the segment begins. ``last`` marks the last chunk of the segment; only fill
+    follows it.
     """
     return data.StructLayout({
         "data": unsigned(config.axi_data_bits),
@@ -54,12 +55,12 @@ def chunk_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class ChunkFeeder(wiring.Component):
-    """Turns the beats of a run into the chunks of a segment: combinational, stalls with ``chunks``. Those of LOADP pass
-    by: they go when ``aside`` is high.
+    """Turns the beats of a run into the chunks of a segment. It is combinational and stalls while ``chunks`` is refused. Beats
+    of LOADP pass by: they go when ``aside`` is high.
 
-    Beats keep their place: no byte moves. Where the segment begins follows from the first byte's lane ``f`` and the
-    ``lead`` bytes of fill before it, ``skip = (f - lead) mod B`` in beats of ``B`` bytes; ``ceil((lead - f) / B)`` chunks of
-    fill are put in, one per cycle. Both are known when the run is (``led``) and come with its beats::
+    Beats keep their place: no byte moves. The start of the segment follows from the first byte's lane ``f`` and the ``lead``
+    bytes of fill before it: ``skip = (f - lead) mod B`` in beats of ``B`` bytes. ``ceil((lead - f) / B)`` chunks of fill are
+    put in, one per cycle. Both numbers are known with the run (``led``) and come with its beats::
 
         lead = 5, f = 2, B = 4      |- . . .|. . a b|c d e f|      skip = 1
                                       chunk   beat    beat         '-' before the segment, '.' fill
@@ -80,9 +81,9 @@ class ChunkFeeder(wiring.Component):
         beat = self.beats.payload
         chunk = self.chunks.payload
         begin = Signal(init=1)
-        """The beat is a run's first, and no fill for it was put in."""
+        """The beat is a run's first, and no fill was put in before it."""
         filling = Signal()
-        """Fill is left, ``fills_left`` chunks of it."""
+        """There is fill left, ``fills_left`` chunks of it."""
         fills_left = Signal.like(beat.tag.fills)
         fill, passes = (Signal(name=name) for name in ("fill", "passes"))
         left = Mux(filling, fills_left, beat.tag.fills)
@@ -94,7 +95,7 @@ class ChunkFeeder(wiring.Component):
             chunk.last.eq(beat.last & ~fill),
             chunk.error.eq(beat.error & ~fill),
             self.chunks.valid.eq(self.beats.valid & ~beat.tag.parameter),
-            # ``~fill``, as never are both of them high, but in gates of its own: READY has a long way to go.
+            # This is ``~fill``, for the two are never high at once. It has gates of its own, because READY has a long path.
             passes.eq(filling == (begin & beat.tag.padded)),
             self.beats.ready.eq(Mux(beat.tag.parameter, self.aside, self.chunks.ready & passes)),
         ]

@@ -34,9 +34,9 @@ from isa.instructions import BY_NAME, Buffer, Region, Unit
 from isa.registers import NO_LIMIT
 
 AHEAD = 8
-"""Instructions whose bytes are asked for and not yet expected by the back."""
+"""The instructions whose bytes are asked for and that the back does not expect yet."""
 IN_WORK = 7
-"""Instructions in the back."""
+"""The instructions in the back."""
 
 
 def region_bases(config: MachineConfig) -> data.ArrayLayout:
@@ -50,8 +50,8 @@ def region_limits() -> In:
 
 
 def back_layout(config: MachineConfig) -> data.StructLayout:
-    """What the back needs of an instruction: that of LOAD (``is_load``) or that of LOADP, and whether this one is ``outside``
-    of its buffer. LOADW is a LOAD that ``makes_weights``."""
+    """The fields of an instruction that the back needs: those of LOAD (``is_load``) or those of LOADP. ``outside``: a LOADP
+    goes beyond its buffer. LOADW is a LOAD that ``makes_weights``."""
     return data.StructLayout({
         "is_load": unsigned(1),
         "outside": unsigned(1),
@@ -61,7 +61,7 @@ def back_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class LoadUnit(wiring.Component):
-    """LOAD, LOADP and LOADW in two halves: the front asks DRAM, the back writes what comes, many instructions later.
+    """Runs LOAD, LOADP and LOADW in two halves. The front asks DRAM, and the back writes the data, many instructions later.
 
     ::
 
@@ -71,13 +71,14 @@ class LoadUnit(wiring.Component):
                               |                  +-> product writer -> weight_lanes, params
                               +-> parameter writer -> weights, params, taps, pool_params, table_write
 
-    On the bus, the first AR comes 5 cycles after the instruction; a word's write request comes 6 cycles after the
-    beat that completes it, a parameter's 2 cycles after its beat; ``done`` follows the last write by one cycle. The
-    bound is one beat per cycle and one word per cycle. Between the words of two LOADs there is a cycle, and one between
-    the beats of two LOADPs.
-    LOADP waits until earlier LOADs are written, and the other way round, so that instructions finish in order. LOADW
-    (``build_products``) is a LOAD without neighbours: its words go to the product writer instead, once all earlier instructions
-    are written, and what follows waits for its ``done``.
+    On the bus, the first AR comes 5 cycles after the instruction. A word's write request comes 6 cycles after the beat that
+    completes it, a parameter's 2 cycles after its beat. ``done`` follows the last write by one cycle. The unit moves at most
+    one beat and one word per cycle. There is a cycle between the words of two LOADs, and one between the beats of two LOADPs.
+    It stalls while DRAM has no beat for it and while a bank refuses a word.
+
+    LOADP waits until earlier LOADs are written, and LOAD until earlier LOADPs are, so that instructions finish in order. LOADW
+    (``build_products``) is a LOAD without neighbours. Its words go to the product writer instead, once all earlier instructions
+    are written, and later ones wait for its ``done``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -129,14 +130,14 @@ class LoadUnit(wiring.Component):
         connect(m, packer.o, packed.i)
         over = self.halt | self.fault.valid
         stop = Signal()
-        """``over``, a cycle later: the bus and the banks hang on it."""
+        """``over``, a cycle later, because the bus and the banks depend on it."""
         m.d.sync += stop.eq(over)
         m.d.comb += [engine.halt.eq(stop), self.idle.eq(engine.idle)]
 
         taken_valid = self._front(m, layout, runs, queue, stop)
 
         beat = engine.beats
-        # Each of the two looks itself whether a beat is for it: no level of logic in between.
+        # Each of the two checks itself whether a beat is for it, which saves a level of logic.
         m.d.comb += [
             *(to.valid.eq(beat.valid) for to in (feeder.beats, parameters.beats)),
             *(to.payload.eq(beat.payload) for to in (feeder.beats, parameters.beats)),
@@ -149,7 +150,7 @@ class LoadUnit(wiring.Component):
         loads = Signal(range(IN_WORK + 1))
         fills = Signal(range(IN_WORK + 1))
         begun = Signal()
-        """The head of the queue was taken in the cycle before, and leaves in this one."""
+        """The head of the queue was taken in the cycle before and leaves in this one."""
         m.d.sync += begun.eq((walk.i.valid & walk.i.ready) | (parameters.fill.valid & parameters.fill.ready))
         m.d.comb += [
             queue.r_en.eq(begun),
@@ -162,7 +163,8 @@ class LoadUnit(wiring.Component):
 
         write = self.fm_write
         offered = Signal()
-        """The word on ``packed.o`` is to be written: a register, for all that write wait for what the banks make of it."""
+        """The word on ``packed.o`` is to be written. This is a register, because ``write.valid`` goes to the banks'
+        arbitration, for which all that write wait."""
         with m.If(~packed.o.valid | packed.o.ready):
             m.d.sync += offered.eq((packed.i.valid | ~packed.i.ready) & packed.next.write & ~over)
         with m.Else():
@@ -198,7 +200,7 @@ class LoadUnit(wiring.Component):
         self, m: Module, head: Any, walk: WordWalk, packed: RegisterSlice, loads: Signal, offered: Signal, done: Signal,
         over: Value,
     ) -> ProductWriter:  # fmt: skip
-        """LOADW: its words go to the product writer, and it is alone in the back."""
+        """Sends the words of a LOADW to the product writer, and keeps others out of the back meanwhile."""
         m.submodules.product = product = ProductWriter(self.config)
         makes_weights = Signal()
         m.d.comb += [
@@ -217,7 +219,8 @@ class LoadUnit(wiring.Component):
         return product
 
     def _front(self, m: Module, layout: data.StructLayout, runs: RunGenerator, queue: RamFifo, stop: Signal) -> Value:
-        """Takes an instruction, hands on its runs and what the back needs of it; high while it holds one."""
+        """Takes an instruction, and hands on its runs and the fields that the back needs. Returns a signal that is high while
+        it holds an instruction."""
         taken = Signal(layout)
         runs_due = Signal()
         back_due = Signal()
@@ -253,7 +256,7 @@ class LoadUnit(wiring.Component):
             transfer.pieces.eq(load.pixels),
             transfer.single.eq(~(is_load & apart) | (load.pixels == 1)),
             transfer.tag.parameter.eq(~is_load),
-            # LOADP has one row of one piece: what follows it does not need.
+            # LOADP has one row of one piece, so it does not need the following fields.
             transfer.rows.eq(load.rows),
             transfer.row_stride.eq(load.row_stride),
             transfer.step.eq(load.step),
@@ -275,7 +278,8 @@ class LoadUnit(wiring.Component):
         return runs_due | back_due
 
     def _as_load(self, m: Module, taken: Any) -> Any:
-        """The instruction that is taken now as a LOAD: LOADW is one of a row, whose feature-map words do not count."""
+        """The instruction that is taken now, as a LOAD. A LOADW becomes a LOAD of one row, whose feature-map words do not
+        count."""
         if not self.config.build_products:
             return taken.op.LOAD
         op = self.instruction.payload.op
@@ -338,7 +342,7 @@ class LoadUnit(wiring.Component):
         self, m: Module, runs: RunGenerator, packer: Packer, parameters: ParameterWriter, product: ProductWriter | None
     ) -> None:
         word = packer.words
-        # The packer's are the deepest of all conditions, so they are looked at a cycle later; a word needs three to be written.
+        # The packer's conditions are the deepest, so they are looked at a cycle later. A word needs three to be written.
         spoilt, outside = (Signal(name=name) for name in ("spoilt", "outside"))
         spoilt_ticket, outside_ticket = (Signal(TICKET_BITS, name=name) for name in ("spoilt_ticket", "outside_ticket"))
         m.d.sync += [
@@ -358,6 +362,6 @@ class LoadUnit(wiring.Component):
 
 
 def _times(value: Value, constant: int) -> Value:
-    """A product by shifts and additions, so that none takes a multiplier."""
+    """A product made by shifts and additions, so that it takes no multiplier."""
     parts = [value << bit for bit in range(constant.bit_length()) if constant >> bit & 1]
     return reduce(add, parts)[:RUN_BYTES_BITS]

@@ -1,4 +1,4 @@
-"""Chunks of bytes cut into feature-map words."""
+"""Cuts chunks of bytes into feature-map words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from isa.config import MachineConfig
 
 
 class Packer(wiring.Component):
-    """One word per cycle, cut at any byte; three cycles from its chunk, two from the word itself. Everything stalls with ``o``.
+    """Makes one word per cycle, cut at any byte. It comes three cycles after its last chunk, and two after it is asked for on
+    ``words``. All parts stall while ``o`` is refused.
 
     ::
 
@@ -28,11 +29,11 @@ class Packer(wiring.Component):
                                         |
                                         +---> o
 
-    A word is cut when its last chunk is there, or the last chunk of its segment: what follows that is fill. At the end of a
+    A word is cut when its last chunk is there, or the last chunk of its segment, behind which all is fill. At the end of a
     segment the rest of its chunks is dropped, one per cycle. So a chunk is taken in every cycle if words are at least as wide
     as chunks, whatever the lengths and the alignment.
 
-    ``error``, ``error_ticket`` and ``starved``: see ``SegmentMachine``.
+    ``SegmentMachine`` describes ``error``, ``error_ticket`` and ``starved``.
     """
 
     def __init__(self, config: MachineConfig) -> None:

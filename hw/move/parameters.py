@@ -1,4 +1,4 @@
-"""LOADP: beats into the columns of parameter words."""
+"""LOADP, which writes beats into the columns of parameter words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEMORIES: dict[Buffer, str] = {
 
 
 def memories(config: MachineConfig) -> dict[Buffer, str]:
-    """Those of this machine."""
+    """The buffers of this machine, and the names of their write ports."""
     return {buffer: name for buffer, name in MEMORIES.items() if buffer in built_buffers(config)}
 
 
@@ -46,19 +46,19 @@ FILL_LAYOUT = data.StructLayout({
 
 
 def checked_layout() -> data.StructLayout:
-    """A fill; ``outside``: its words do not all lie within the buffer."""
+    """A fill. ``outside``: its words do not all lie within the buffer."""
     return data.StructLayout({"fill": FILL_LAYOUT, "outside": unsigned(1)})
 
 
 def is_outside(m: Module, fill: Any, config: MachineConfig) -> Value:
-    """Whether the words of a fill do not all lie within the buffer."""
+    """High if the words of a fill do not all lie within the buffer."""
     depth = Signal(17)
     choose(m, config, fill.buffer, depth, lambda kind: config.buffer_depth(kind.name))
     return fill.dst + fill.count > depth
 
 
 def columns(config: MachineConfig, buffer: Buffer) -> int:
-    """Beats of a word."""
+    """The beats of a word."""
     return config.buffer_dram_bytes(buffer.name) // config.axi_bytes
 
 
@@ -92,13 +92,14 @@ def choose(
 
 
 class ParameterWriter(wiring.Component):
-    """One beat per cycle into a word memory, one byte per cycle into the tables; one cycle of latency, no stalls.
+    """Writes one beat per cycle into a word memory, or one byte per cycle into the tables. The latency is one cycle. A beat for
+    the tables stalls while its bytes are written.
 
-    A beat takes every column in turn, or with ``int4`` two columns at a time; the bytes beyond a word's width are left to the
-    memory to drop. A cycle passes between the last beat of an instruction and the fill of the next, so that nothing follows
-    from both: what a beat ends, and whether it is taken, are known from registers. ``done`` strobes with the last write.
-    ``outside`` is high, and nothing is written, when the words do not all lie within the buffer; ``error`` strobes a cycle
-    after a beat that DRAM reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
+    A beat takes every column in turn, or with ``int4`` two columns at a time; the memory drops bytes beyond a word's width. A
+    cycle passes between the last beat of an instruction and the fill of the next one, so that no state follows from both. What
+    a beat ends, and whether it is taken, come from registers. ``done`` strobes with the last write. ``outside`` is high, and
+    nothing is written, when the words do not all lie within the buffer. ``error`` strobes a cycle after a beat that DRAM
+    reported as bad. Both belong to the instruction ``ticket``. Beats of LOAD pass by.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""The length of a row in bytes."""
+"""Computes the length of a row in bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from hw.axi.burst import RUN_BYTES_BITS
 
 
 class RowBytes(wiring.Component):
-    """``pixels * run`` without a multiplier, two bits of ``pixels`` per cycle: it is needed once per instruction.
+    """Makes ``pixels * run`` from two bits of ``pixels`` per cycle, without a multiplier. This is quick enough, because an
+    instruction needs the product once.
 
-    ``start`` takes the factors; ``ready`` is high when ``product`` is theirs, after half as many cycles as ``pixels``
-    has significant bits, and as long as nothing else is started.
+    ``start`` takes the factors. ``ready`` is high when ``product`` is theirs, and until the next start. This takes half as many
+    cycles as ``pixels`` has significant bits. Nothing stalls it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Records of requantisation for weights that come from a map."""
+"""The records of requantisation for weights that come from a map."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from isa.config import MachineConfig
 from isa.instructions import Buffer
 
 SUM_BITS = 25
-"""Of a sum of weights less their zero-points: at most 65 535 + 63 of them, each of at most 255."""
+"""The bits of a sum of weights less their zero-points: at most 65 535 + 63 of them, each of at most 255."""
 HALF_BITS = 32
-"""A record is a bias and a scale of so many bits."""
+"""The bits of each half of a record, its bias and its scale."""
 
 
 class RecordWriter(wiring.Component):
     """Writes a record for each ``value`` into PARAM: the bias ``-x_zp * value``, and the ``scale``.
 
-    Values come lane by lane from output lane 0 of word ``p_addr`` on, with ``valid``, and with a cycle between two of them at
-    least. A half of the record is put into a beat in each cycle; a beat is written when it is full, or with the last lane of a
-    word: 3 cycles after the value for its bias, 4 for its scale. It never stalls. ``start`` begins a row of words.
-    ``outside`` is high, and nothing is written, at words that the buffer does not have.
+    Values come with ``valid``, lane by lane from output lane 0 of word ``p_addr`` on, with at least one cycle between two of
+    them. A half of the record is put into a beat in each cycle. A beat is written when it is full, or with the last lane of a
+    word: 3 cycles after the value for its bias, 4 for its scale. It never stalls. ``start`` begins a row of words. ``outside``
+    is high, and nothing is written, at words that the buffer does not have.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""Sums of weights that come from a map, channel vector by channel vector."""
+"""Sums weights that come from a map, channel vector by channel vector."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from isa.config import MachineConfig
 from isa.latency import tree_stages
 
 LANE_SUM_BITS = 21
-"""Of the sum of a channel over all pixels: 4 095 + 63 of them, each of at most 8 bits."""
+"""The bits of the sum of a channel over all pixels: 4 095 + 63 of them, each of at most 8 bits."""
 
 
 class ProductSums(wiring.Component):
-    """The sums of ``w - w_zp`` over the inputs of each output, one channel vector per cycle; it never stalls.
+    """Makes the sums of ``w - w_zp`` over the inputs of each output, one channel vector per cycle. It never stalls.
 
-    ``turned``: an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through a
-    tree of adders: the sum comes ``tree_stages(ic_p) + 2`` cycles after the last.
-    Else an output is a channel: the first vector of all is ``first``, and each lane has a sum of its own, which is 0 a cycle
-    after ``clear``. ``shift``, a bit for each lane, gives the next lane's sum a cycle later, from lane 0 on: not before
-    ``tree_stages(ic_p) + 1`` cycles after the last vector, for the zero-points take the way of the tree. ``vector`` is 0 then.
+    With ``turned`` an output is a pixel, whose vectors are ``counted`` from its ``first`` to its ``last`` one. They go through
+    a tree of adders, and the sum comes ``tree_stages(ic_p) + 2`` cycles after the last vector.
+
+    Otherwise an output is a channel. Only the first vector of all is ``first``, and each lane has its own sum, which is 0 a
+    cycle after ``clear``. ``shift``, a bit for each lane, gives the next lane's sum a cycle later, from lane 0 on. It must not
+    come before ``tree_stages(ic_p) + 1`` cycles after the last vector, because the zero-points go through the stages of the
+    tree. ``vector`` is 0 then.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -56,9 +58,9 @@ class ProductSums(wiring.Component):
         total = Signal(signed(SUM_BITS))
         complete = Signal()
         zero_points = Signal(signed(SUM_BITS))
-        """What all zero-points that are in the sum make."""
+        """The sum of all zero-points that are in ``total``."""
         of_step = Signal(signed(15))
-        """The zero-points that a vector adds."""
+        """The sum of the zero-points that a vector adds."""
         m.d.sync += [of_step.eq(Mux(self.turned, self.w_zp * lanes, self.w_zp)), complete.eq(counted & last)]
         with m.If(counted):
             m.d.sync += [
@@ -76,7 +78,7 @@ class ProductSums(wiring.Component):
             with m.If(clears.of(LANE_SUM_BITS)):
                 m.d.sync += lane_sum.eq(0)
             with m.Elif(all_move.of(LANE_SUM_BITS)):
-                # One LUT for each bit: with ``shift`` there is no weight to add.
+                # This takes one LUT for each bit, because with ``shift`` there is no weight to add.
                 m.d.sync += lane_sum.eq(chosen_sum(extended(weight, LANE_SUM_BITS), Mux(shift, following, lane_sum)))
         m.d.sync += [
             self.valid.eq(complete | self.shift[0]),

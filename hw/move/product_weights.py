@@ -1,4 +1,4 @@
-"""LOADW: words of pixels into lanes of weight words."""
+"""LOADW, which writes words of pixels into lanes of weight words."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PRODUCT_LAYOUT = data.StructLayout({
     "w_zp": signed(8),
     "scale": unsigned(32),
 })
-"""What becomes of the words of a LOADW."""
+"""The fields of a LOADW that say what becomes of its words."""
 
 
 def lane_write(config: MachineConfig) -> LaneWrite:
-    """The port by which weights are written."""
+    """The port through which weights are written."""
     return LaneWrite(ceil_log2(config.weight_depth), config.ic_p, config.oc_p)
 
 
@@ -49,8 +49,9 @@ class ProductWriter(wiring.Component):
         words -> step ---> weights
                   +-> sums -> records -> params
 
-    ``turned``: a word takes a cycle; a pixel of one word takes two, for a record takes as many. Else a word takes a cycle for
-    each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written two cycles after their step.
+    With ``turned`` a word takes a cycle, but a pixel of one word takes two, because a record takes as many. Otherwise a word
+    takes a cycle for each chunk of its run. Nothing else stalls ``words`` before the last one. Weights are written two cycles
+    after their step.
 
     =======  ===================================================================================================
     IDLE     until ``start``, with the ``settings``
@@ -61,7 +62,7 @@ class ProductWriter(wiring.Component):
     =======  ===================================================================================================
 
     ``done`` strobes with the last write of a record or later. ``outside`` is high, and nothing is written, at words that a
-    buffer does not have; it belongs to the instruction ``ticket``. ``active``: weights are written.
+    buffer does not have. It belongs to the instruction ``ticket``. ``active``: weights are written.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -86,9 +87,9 @@ class ProductWriter(wiring.Component):
         now = Signal(PRODUCT_LAYOUT)
         word = self.words.payload
         lane = Signal(config.ic_p)
-        """The lane that pixels go to, as a bit."""
+        """The lane to which pixels go, as a bit."""
         left = Signal(16)
-        """Bytes of the pixel, this step's included."""
+        """The bytes of the pixel that are left, with those of this step."""
         end_pixel = Signal()
         short = Signal()
         """A pixel takes one step."""
@@ -108,7 +109,7 @@ class ProductWriter(wiring.Component):
         settle_cycles = product_settle(config)
         settle = Signal(range(settle_cycles + 1))
         summed = Signal()
-        """All sums have become records, or will do so in SETTLE."""
+        """All sums have become records, or will in SETTLE."""
         second = Signal()
         """The cycle before gave a sum."""
         sums_due = Signal()
@@ -173,7 +174,7 @@ class ProductWriter(wiring.Component):
             with m.If((step & end_pixel) | shift):
                 m.d.sync += lane.eq(Mux(Mux(step, end_lanes, end_chunk), 1, lane << 1))
         vector = Signal(8 * config.ic_p, reset_less=True)
-        """Of the step before; 0 if there was none."""
+        """The vector of the step before, or 0 if there was none."""
         idle = Signal()
         m.d.comb += idle.eq(~step)
         with m.If(idle):
@@ -191,9 +192,9 @@ class ProductWriter(wiring.Component):
         return m
 
     def _place(self, m: Module, now: Any, step: Value, end_pixel: Value, end_lanes: Value) -> Value:
-        """The word that is written, and whether the buffer does not have it."""
+        """Drives the number of the word that is written. Returns whether the buffer does not have it."""
         base = Signal(17)
-        """Of the pixel's first step."""
+        """The word of the pixel's first step."""
         addr = Signal(17)
         next_base = Signal(17)
         beyond = Signal()
@@ -216,12 +217,12 @@ class ProductWriter(wiring.Component):
         chunk_bits = 8 * config.oc_p
         chunks = config.ic_p // config.oc_p
         chunk = Signal(range(max(2, chunks)))
-        """Of the vector, if not turned."""
+        """The number of the chunk in the vector, if not turned."""
         with m.If(self.start | end_pixel):
             m.d.sync += chunk.eq(0)
         with m.Elif(write):
             m.d.sync += chunk.eq(chunk + 1)
-        # Without the machine's reset, for they have one of their own.
+        # These registers have a reset of their own in place of the machine's.
         data = Signal.like(weights.data, reset_less=True)
         clears = Signal.like(weights.clears, reset_less=True)
         turns = Signal()
@@ -242,7 +243,7 @@ class ProductWriter(wiring.Component):
         m.d.comb += [weights.data.eq(data), weights.clears.eq(clears)]
 
     def _sum(self, m: Module, now: Any, vector: Value, sums: Any, records: Any, step: Value, end_pixel: Value) -> None:
-        """A vector is summed a cycle after its step."""
+        """Sums a vector a cycle after its step."""
         begin = Signal()
         """The vector is the first of its pixel, or of all if not turned."""
         counts = Signal()

@@ -1,4 +1,4 @@
-"""SAVE's side towards the feature maps: words in, pieces of beats out."""
+"""SAVE's side towards the feature maps: takes words and hands out pieces of beats."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from isa.depths import SAVE_WORDS
 
 
 def read_context(config: MachineConfig) -> data.StructLayout:
-    """What SAVE sends along with its words: the lanes (modulo the beat) where the first byte, the next pixel and the
-    next row begin, and whether every pixel is a run of its own (``apart``)."""
+    """The context that SAVE sends along with its words: the lanes (modulo the beat) where the first byte, the next pixel and
+    the next row begin, and whether every pixel is a run of its own (``apart``)."""
     lane = unsigned(exact_log2(config.axi_bytes))
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
@@ -32,11 +32,12 @@ def read_context(config: MachineConfig) -> data.StructLayout:
 
 
 class WordReader(wiring.Component):
-    """One word per cycle from the feature maps; asked for a cycle after it comes, a piece ``BANK_LATENCY`` + 1 cycles after
-    its grant.
+    """Reads one word per cycle from the feature maps. A word is asked for a cycle after it comes, and its piece comes
+    ``BANK_LATENCY + 1`` cycles after the grant.
 
-    ``pieces`` can be stalled: no more than ``SAVE_WORDS`` words are asked for ahead. A word outside the buffer is not asked
-    for: ``outside`` strobes once those before it have been read. With ``halt`` no other word is taken.
+    ``pieces`` can be stalled, because no more than ``SAVE_WORDS`` words are asked for ahead. ``words`` stalls then, and while
+    the bank is not free. A word outside the buffer is not asked for; ``outside`` strobes once those before it have been read.
+    With ``halt`` no other word is taken.
     """
 
     def __init__(self, config: MachineConfig) -> None:

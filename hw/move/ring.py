@@ -1,4 +1,4 @@
-"""The ring of chunks that words are cut from: which chunks are there, and the bytes from any position on."""
+"""The ring of chunks that words are cut from. It tells which chunks are there, and gives the bytes from any position on."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hw.move.chunks import chunk_layout
 from isa.config import MachineConfig
 
 COLUMN_BITS = 9
-"""A byte, and whether it is real and of the segment."""
+"""The bits of a byte, and one that says whether it is real and of the segment."""
 
 
 def reach_of(config: MachineConfig) -> int:
-    """Chunks that a word may touch."""
+    """The most chunks that a word may touch."""
     return -(-(config.axi_bytes - 1 + config.ic_p) // config.axi_bytes)
 
 
 def reads_of(config: MachineConfig) -> int:
-    """Chunk widths that a word takes."""
+    """The chunk widths that a word takes."""
     return -(-config.ic_p // config.axi_bytes)
 
 
@@ -36,18 +36,18 @@ class ChunkRing(wiring.Component):
     """A ring of ``depth`` chunks. Positions are counted in bytes from the first byte of chunk 0, the oldest.
 
     A chunk is ``present`` two cycles after it is taken; in the cycle before it has ``arrived``. ``drop`` removes chunk 0. One
-    chunk is taken and one dropped per cycle; ``chunks`` stalls while the ring is full. ``skips`` are those of chunks 0 and 1,
-    or of the chunk that arrived where these are not present. ``last_here``, a register: the last chunk of the segment is
+    chunk is taken and one dropped per cycle. ``chunks`` stalls while the ring is full. ``skips`` are those of chunks 0 and 1,
+    or of the chunk that arrived where these are not present. ``last_here`` is a register: the last chunk of the segment is
     present or has arrived.
 
-    Every byte of a chunk has a memory of its own. Columns before the column of ``start`` are read one chunk further on, so
-    that a chunk's width of neighbouring bytes comes in one cycle, rotated by ``start``. A word wider than a chunk takes several
-    such reads. ``bytes`` are registers, which take what is read when ``advance`` is high, a bit of it for each
-    of these reads: one cycle of latency.
+    Every byte of a chunk has a memory of its own. Columns before the column of ``start`` are read one chunk further on. So as
+    many neighbouring bytes as a chunk has come in one cycle, rotated by ``start``. A word wider than a chunk takes several such
+    reads. ``bytes`` are registers that take the bytes read when ``advance``, a bit for each of these reads, is high: one cycle
+    of latency.
     """
 
     def __init__(self, config: MachineConfig, position: int) -> None:
-        """``position``: bits of a position."""
+        """``position`` is the number of bits of a position."""
         self.config = config
         size = config.axi_bytes
         self.depth = max(-(-(size - 1 + config.window_bytes) // size), reach_of(config) + 1) + 1
@@ -73,7 +73,7 @@ class ChunkRing(wiring.Component):
         return m
 
     def _flags(self, m: Module, push: Signal) -> list[Any]:
-        """Take a chunk while there is room, and move what is known of all chunks down when chunk 0 is dropped."""
+        """Takes a chunk while there is room, and moves the flags of all chunks down when chunk 0 is dropped."""
         depth, drop, arrived, present = self.depth, self.drop, self.arrived, self.present
         queue = [Signal(flags_of(self.config), name=f"chunk{n}") for n in range(depth)]
         newest = Signal(flags_of(self.config))
@@ -93,16 +93,18 @@ class ChunkRing(wiring.Component):
         last_ones = present & Cat(chunk.last for chunk in queue)
         last_stays = Signal()
         last_is_left = Signal()
-        """The last chunk of a segment is there after this cycle, if no chunk is dropped, or if one is."""
+        """The last chunk of a segment is there after this cycle: ``last_stays`` if no chunk is dropped, ``last_is_left`` if one
+        is."""
         m.d.comb += [last.eq(ones.any() | (arrived & newest.last)) for last, ones in
                      ((last_stays, last_ones), (last_is_left, last_ones[1:]))]  # fmt: skip
-        # ``drop`` comes late: what hangs on it here has a module of its own.
+        # ``drop`` comes late, so the logic that depends on it here has a module of its own.
         m.submodules.late = late = Module()
         late.d.sync += self.last_here.eq(Mux(drop, last_is_left, last_stays))
         return queue
 
     def _read(self, m: Module, push: Value, queue: list[Any]) -> None:
-        """The memories: bytes from ``start`` on, each with whether it is real and of the segment of chunk 0."""
+        """Builds the memories, which give the bytes from ``start`` on, and whether each is real and of the segment of chunk
+        0."""
         size, reads = self.config.axi_bytes, reads_of(self.config)
         size_bits = exact_log2(size)
         own = Signal(self.depth)
@@ -120,7 +122,7 @@ class ChunkRing(wiring.Component):
         mine = Signal(reads + 1)
         m.d.comb += mine.eq((own >> chunk_of_start)[: reads + 1])
         row = [Signal(range(rows), name=f"row{ahead}") for ahead in range(reads + 1)]
-        # In a module of its own, which synthesis keeps short: the memories are read behind it.
+        # The memories are read behind this, so it has a module of its own, which synthesis keeps shallow.
         m.submodules.rows = addresses = Module()
         addresses.d.comb += [address.eq(summed(head, chunk_of_start, ahead)) for ahead, address in enumerate(row)]
         chunk = self.chunks.payload

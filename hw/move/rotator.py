@@ -1,4 +1,4 @@
-"""The bytes of a word, rotated to its first lane, and fill where the word has none."""
+"""Rotates the bytes of a word to its first lane, and puts fill where the word has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isa.config import MachineConfig
 
 
 def packed_layout(config: MachineConfig) -> data.StructLayout:
-    """A finished word; ``done``: with it its transfer is finished (an item may be a ``done`` and no ``write``)."""
+    """A finished word. ``done``: its transfer is finished with it (an item may be a ``done`` and no ``write``)."""
     return data.StructLayout({
         "addr": unsigned(config.fm_address_bits),
         "data": unsigned(8 * config.ic_p),
@@ -26,8 +26,8 @@ def packed_layout(config: MachineConfig) -> data.StructLayout:
 
 
 def cut_layout(config: MachineConfig) -> data.StructLayout:
-    """What is known of a word when it is cut: ``shift``, the column of its first byte; the lanes ``used`` for its bytes; the
-    ``fill`` of the others. ``write``: there is a word; ``done``: with it, or without one, its transfer is finished."""
+    """The data of a word when it is cut. ``shift`` is the column of its first byte, ``used`` has the lanes for its bytes, and
+    ``fill`` goes to the others. ``write``: there is a word. ``done``: its transfer is finished with it, or without a word."""
     return data.StructLayout({
         "addr": unsigned(config.fm_address_bits),
         "shift": unsigned(exact_log2(config.axi_bytes)),
@@ -39,10 +39,10 @@ def cut_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class Rotator(wiring.Component):
-    """One word per cycle, latency two cycles from ``cut``; ``bytes`` come a cycle after ``cut``, as registers of the ring.
+    """Makes one word per cycle, two cycles after ``cut``. ``bytes``, the registers of the ring, come a cycle after ``cut``.
 
-    ``advance``: both registers move; it is high unless ``o`` stalls. ``advance_bytes`` is the same signal for
-    the registers of ``bytes``, one bit for each read of the ring.
+    ``advance``: both registers move. It is high unless ``o`` stalls. ``advance_bytes`` is the same signal for the registers of
+    ``bytes``, one bit for each read of the ring.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -80,8 +80,8 @@ class Rotator(wiring.Component):
 
 
 def _rotated(columns: Value, shift: Value, lanes: int) -> Value:
-    """The first ``lanes`` bytes of a ring of columns from column ``shift`` on: two rows of 4:1 multiplexers, of which the first
-    moves by a multiple of four."""
+    """The first ``lanes`` bytes of a ring of columns from column ``shift`` on. There are two rows of 4:1 multiplexers; the
+    first moves by multiples of four."""
     twice = Cat(columns, columns)
     size = len(columns) // COLUMN_BITS
     coarse = pick([twice[4 * n * COLUMN_BITS :][: (lanes + 3) * COLUMN_BITS] for n in range(-(-size // 4))], shift[2:])

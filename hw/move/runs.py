@@ -1,4 +1,4 @@
-"""The DRAM side of a move: which bytes are contiguous."""
+"""The DRAM side of a move, which finds the bytes that are contiguous."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hw.interfaces import TICKET_BITS
 from isa.config import MachineConfig
 
 OFFSET_BITS = 32
-"""Offsets of rows count modulo 2^32 from the base of the region."""
+"""The bits of an offset. Offsets of rows count modulo 2^32 from the base of the region."""
 
 
 def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
-    """``rows`` rows (or ``one_row``) of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, ``step`` bytes apart within a
-    row; ``limit`` is that of the region, ``ticket`` names the instruction in errors."""
+    """A transfer of ``rows`` rows (or ``one_row``) of ``pieces`` runs (or a ``single`` run) of ``bytes`` bytes, which are
+    ``step`` bytes apart within a row. ``limit`` is that of the region, and ``ticket`` names the instruction in errors."""
     return data.StructLayout({
         "base": unsigned(config.axi_addr_bits),
         "limit": unsigned(OFFSET_BITS),
@@ -37,14 +37,14 @@ def transfer_layout(config: MachineConfig, tag: ShapeLike) -> data.StructLayout:
 
 
 class RunGenerator(wiring.Component):
-    """One run per cycle, row by row, the first one cycle after its transfer; stalls with ``o``.
+    """Makes one run per cycle, row by row. The first comes one cycle after its transfer. It stalls while ``o`` is refused.
 
-    What is kept is the offset of the run from the base of its region; its address, and whether it ends within the limit, follow
-    from it while it is on ``o``. Rows begin modulo 2^32, what follows within a row does not wrap.
+    It keeps the offset of the run from the base of its region. The run's address, and whether it ends within the limit, follow
+    from the offset while the run is on ``o``. Row offsets wrap modulo 2^32, but those of runs within a row do not.
 
     The instruction ``ticket`` is at fault when ``limited`` and ``beyond`` are both high: the run on ``o`` goes beyond the
-    region's limit. (The one who looks at them has no time for a gate before its own.) The run is not kept from leaving:
-    its first burst is two cycles away, and a unit that has stopped by then lets none out.
+    region's limit. (They are separate, because their user has no time for another gate before its own.) The run still leaves.
+    Its first burst is two cycles away, and a unit that has stopped by then lets none out.
     """
 
     def __init__(self, config: MachineConfig, tag: ShapeLike) -> None:
@@ -68,7 +68,7 @@ class RunGenerator(wiring.Component):
         rows_left = Signal(12)
         pieces_left = Signal(12)
         end_row = Signal()
-        """The run is the row's last."""
+        """The run is the last of its row."""
         end_rows = Signal()
         """The row is the last."""
         end = Signal()
@@ -88,7 +88,7 @@ class RunGenerator(wiring.Component):
         new = self.i.payload
         two_left = Signal()
         m.d.comb += two_left.eq(rows_left == 2)
-        # Whether a run leaves is known late, and only chooses: in a module of its own, which synthesis keeps shallow.
+        # Whether a run leaves is known late and only chooses. This has a module of its own, which synthesis keeps shallow.
         m.submodules.late = late = Module()
         left = Mux(~valid | (end_row & end_rows), new.one_row, Mux(end_row, two_left, end_rows))
         late.d.sync += end_rows.eq(Mux(self.o.ready, left, Mux(valid, end_rows, new.one_row)))

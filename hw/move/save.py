@@ -25,11 +25,11 @@ from isa.faults import Fault
 from isa.instructions import Unit
 
 AHEAD = 4
-"""Instructions begun and not yet answered for by DRAM."""
+"""The instructions begun whose DRAM responses have not all come."""
 
 
 class SaveUnit(wiring.Component):
-    """Reads words and writes bytes, a row or a pixel to a run.
+    """Reads words and writes bytes. Each row or each pixel is a run.
 
     ::
 
@@ -37,9 +37,10 @@ class SaveUnit(wiring.Component):
                      +-> words -> reader -> unpacker ----^
                                     fm_read
 
-    The first read is asked for 4 cycles after the instruction, its beat is on the bus 6 cycles after the grant, and
-    ``done`` follows the last response on the bus by two cycles. The bound is one beat per cycle and one word per
-    cycle. The addresses of one instruction are on their way while the words of the one before are read.
+    The first read is asked for 4 cycles after the instruction. Its beat is on the bus 6 cycles after the grant, and ``done``
+    follows the last response on the bus by two cycles. The unit moves at most one beat and one word per cycle. It stalls while
+    a bank refuses a read and while the bus takes no beat. The addresses of one instruction are on their way while the words of
+    the one before are read.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -71,7 +72,7 @@ class SaveUnit(wiring.Component):
         connect(m, reader.fm_read, flipped(self.fm_read))
         over = self.halt | self.fault.valid
         stop = Signal()
-        """``over``, a cycle later: the bus and the banks hang on it."""
+        """``over``, a cycle later, because the bus and the banks depend on it."""
         m.d.sync += stop.eq(over)
         m.d.comb += [
             engine.halt.eq(stop),

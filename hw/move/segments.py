@@ -1,4 +1,4 @@
-"""Where words begin and end in the chunks of their segment, and when each may be cut."""
+"""Finds where words begin and end in the chunks of their segment, and when each may be cut."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from isa.config import MachineConfig
 
 
 def cut_context(config: MachineConfig) -> data.StructLayout:
-    """What LOAD sends along with the words of a transfer.
+    """The context that LOAD sends along with the words of a transfer.
 
-    ``window``: pixels overlap, ``step`` bytes apart; ``apart``: every pixel is a segment of its own, else every row
-    is one; ``empty``: there are no chunks, all is fill.
+    ``window``: pixels overlap and are ``step`` bytes apart. ``apart``: every pixel is a segment of its own; otherwise every row
+    is one. ``empty``: there are no chunks, and all is fill.
     """
     return data.StructLayout({
         "ticket": unsigned(TICKET_BITS),
@@ -36,12 +36,13 @@ def cut_context(config: MachineConfig) -> data.StructLayout:
 
 
 def cut_word_layout(config: MachineConfig) -> data.StructLayout:
-    """A word of LOAD. ``steps``: it ends a pixel of a window, and the next one begins ``step`` bytes behind that."""
+    """A word of LOAD. ``steps``: it ends a pixel of a window, and the next pixel begins ``step`` bytes behind the start of this
+    one."""
     return data.StructLayout({**word_layout(config, cut_context(config)).members, "steps": unsigned(1)})
 
 
 def position_bits(config: MachineConfig) -> int:
-    """Of a position among the chunks of a ring, in bytes from the first byte of chunk 0."""
+    """The bits of a position among the chunks of a ring, in bytes from the first byte of chunk 0."""
     return (config.axi_bytes + max(config.window_bytes, config.ic_p) + config.ic_p).bit_length()
 
 
@@ -49,7 +50,8 @@ STATES = ("begin", "first", "within", "spent", "purge")
 
 
 class SegmentMachine(wiring.Component):
-    """Cuts one word per cycle, in the states ``first``, ``within`` and ``spent``, as soon as the word's chunks are there.
+    """Cuts one word per cycle, in the states ``first``, ``within`` and ``spent``, as soon as the word's chunks are there. It
+    stalls ``words`` until then.
 
     ``base`` is the first byte still wanted, ``start`` the first byte of the next word and ``reach`` its last byte. ``base`` and
     ``start`` differ within an overlapping pixel, which stays until it is passed::
@@ -65,15 +67,15 @@ class SegmentMachine(wiring.Component):
     purge   the last word was cut; the other chunks of its segment are dropped, one per cycle
     ======  ====================================================================================================
 
-    A state is a bit (``STATES``), because the arrival of a word is known last: what follows is computed for a word that is cut
-    and for none, and one multiplexer chooses. A word's ``reach`` is computed a cycle before it is used, from ``next_more``.
+    A state is a bit (``STATES``), because the arrival of a word is known last. The next state is computed for a word that is
+    cut and for none, and one multiplexer chooses. A word's ``reach`` is computed a cycle before it is used, from ``next_more``.
 
-    ``cut`` says what is cut, without latency; nothing is cut while ``advance`` is low. ``error`` strobes, with
+    ``cut`` describes the word that is cut, without latency. Nothing is cut while ``advance`` is low. ``error`` strobes, with
     ``error_ticket``, when a chunk that DRAM reported as bad is dropped. ``starved``: a word waits for chunks.
     """
 
     def __init__(self, config: MachineConfig, depth: int) -> None:
-        """``depth`` of the ring."""
+        """``depth`` is that of the ring."""
         self.config = config
         flags = flags_of(config)
         self.position = unsigned(position_bits(config))
@@ -139,13 +141,15 @@ class SegmentMachine(wiring.Component):
         return m
 
     def _next_skip(self, state: Any) -> Value:
-        """Where the next segment begins, if this word ends its own: in chunk 0, if that is not of this segment."""
+        """The byte with which the next segment begins, if this word ends its own. It is in chunk 0, if that is not of this
+        segment."""
         return Mux(state.spent, self.skips[0], self.skips[1])
 
     def _outcome(
         self, m: Module, name: str, kept: dict[str, Signal], restarts: Value, skip: Value, more: Value
     ) -> Any:
-        """What the registers become: positions are ``kept`` (a chunk less, if one is dropped), or a segment ``restarts``."""
+        """The next values of the registers: positions are ``kept`` (a chunk less, if one is dropped), or a segment
+        ``restarts``."""
         flags = dict.fromkeys(("drop", "finished"), unsigned(1))
         layout = data.StructLayout({
             **dict.fromkeys(("base", "start", "reach"), self.position), **flags,
@@ -153,7 +157,7 @@ class SegmentMachine(wiring.Component):
         })  # fmt: skip
         outcome = Signal(layout, name=name)
         first_reach = Signal(self.position, name=f"{name}_first_reach")
-        # In a module of its own, which synthesis keeps short: a choice comes before its carry, and two come behind it.
+        # A choice comes before this carry and two come behind it. So it has a module of its own, which synthesis keeps shallow.
         m.submodules[f"{name}_reach"] = alone = Module()
         alone.d.comb += first_reach.eq(skip + more)
         begun = {"base": skip, "start": skip, "reach": first_reach}
@@ -163,14 +167,14 @@ class SegmentMachine(wiring.Component):
         return outcome
 
     def _passed(self, m: Module, here: dict[str, Signal]) -> dict[str, Signal]:
-        """The positions behind a word of the same segment. They need not be right where a segment is spent."""
+        """The positions behind a word of the same segment. They may be wrong where a segment is spent."""
         word, context = self.words.payload, self.words.payload.context
         base, reach = here["base"], here["reach"]
         passed = {name: Signal(self.position, name=f"{name}_passed") for name in here}
         next_pixel = Signal(self.position)
         stop = Signal(self.position)
         to_next_reach = Signal(self.position)
-        """From the base of a pixel to the last byte of the next pixel's first word."""
+        """The bytes from the base of a pixel to the last byte of the next pixel's first word."""
         with m.If(self.words.valid & word.begin):
             m.d.sync += to_next_reach.eq(context.step + word.more)
         m.d.comb += [next_pixel.eq(base + context.step), stop.eq(reach + 1)]
@@ -185,7 +189,7 @@ class SegmentMachine(wiring.Component):
         return passed
 
     def _wraps(self, here: dict[str, Signal]) -> Value:
-        """``base`` leaves chunk 0, in which it lies when a word is cut."""
+        """High if ``base`` leaves chunk 0, in which it lies when a word is cut."""
         bits = exact_log2(self.config.axi_bytes)
         base, reach, step = here["base"], here["reach"], self.words.payload.context.step
         steps_out = step[bits:].any() | summed(Cat(base[:bits], C(0)), step[:bits])[-1]
@@ -227,7 +231,7 @@ class SegmentMachine(wiring.Component):
 
 
 def _a_chunk_less(position: Value, size_bits: int) -> Value:
-    """The position counted from chunk 1; looked up, because no carry chain is as quick."""
+    """The position counted from chunk 1. It is looked up, because no carry chain is as quick."""
     chunk = position[size_bits:]
     numbers = 1 << len(chunk)
     return Cat(position[:size_bits], pick([C((n - 1) % numbers, len(chunk)) for n in range(numbers)], chunk))

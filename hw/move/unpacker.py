@@ -1,4 +1,4 @@
-"""Feature-map words joined to a stream of bytes, cut into the beats of DRAM."""
+"""Joins feature-map words to a stream of bytes and cuts it into the beats of DRAM."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from isa.config import MachineConfig
 
 
 def piece_layout(config: MachineConfig) -> data.StructLayout:
-    """The first ``count`` bytes of a word, for the lanes of a beat from ``lane`` on; ``last`` of a run. ``flip``: their highest
-    bits are inverted."""
+    """The first ``count`` bytes of a word, for the lanes of a beat from ``lane`` on. ``last`` marks the last piece of a run.
+    ``flip``: the highest bit of each byte is inverted."""
     return data.StructLayout({
         "data": unsigned(8 * config.ic_p),
         "count": unsigned(config.ic_p.bit_length()),
@@ -27,12 +27,14 @@ def piece_layout(config: MachineConfig) -> data.StructLayout:
 
 
 class Unpacker(wiring.Component):
-    """Collects pieces and hands on whole beats; the ends of a run are strobed. Stalls with ``o``.
+    """Collects pieces and hands on whole beats. Strobes mark the bytes of a run in its first and last beat. It stalls while
+    ``o`` is refused.
 
-    One piece and one beat per cycle, a beat one cycle after the piece that completes it. A piece is taken when less
-    than a beat is left over, so it is shifted by less than a beat. What is held is counted in beats, the lanes before the
-    first byte of a run included: of ``full`` as many bits are set as there are whole beats, of ``within`` those for numbers of
-    beats that hold it all. A run's first piece may enter as the last beat of the run before leaves.
+    It takes one piece and hands on one beat per cycle; a beat comes one cycle after the piece that completes it. A piece is
+    taken when less than a beat is left over, so it is shifted by less than a beat. The bytes that are held are counted in
+    beats, with the lanes before the first byte of a run. Bit ``n`` of ``full`` is set if they fill ``n + 1`` beats or more, and
+    bit ``n`` of ``within`` if ``n + 1`` beats hold them all. A run's first piece may enter as the last beat of the run before
+    leaves.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -74,8 +76,8 @@ class Unpacker(wiring.Component):
             counted.eq(Cat(n < piece.count for n in range(lanes))),
             placed_real.eq(counted << piece.lane),
         ]
-        # Only bytes of the first beat may stay as a piece is taken: those in front of it. The last beat's have nothing behind.
-        # They are flipped where a LUT has an input left for it.
+        # Only bytes of the first beat may stay as a piece is taken: those in front of it. The last beat has none behind it.
+        # Bytes are flipped where a LUT has an input left for it.
         for n, moved in enumerate(_placed(piece.data, piece.lane, span)):
             placed = Cat(moved[:7], moved[7] ^ piece.flip)
             byte = held.word_select(n, 8)
@@ -103,8 +105,8 @@ class Unpacker(wiring.Component):
 
 
 def _placed(word: Value, lane: Value, span: int) -> list[Value]:
-    """Each byte of the beats that the word may reach from ``lane`` on: the word's, where it has one there, and else anything,
-    so that nothing is chosen from where only one byte may come."""
+    """The bytes of the beats that the word may reach from ``lane`` on. Each is the word's byte, where it has one there, and any
+    other elsewhere, so that nothing is chosen where only one byte may come."""
     row: list[Value | None] = [word.word_select(n, 8) if n < len(word) // 8 else None for n in range(span)]
     for bit, moves in enumerate(lane):
         earlier = [None] * (1 << bit) + row[: span - (1 << bit)]

@@ -1,4 +1,4 @@
-"""The chip side of a move: which feature-map words, and how many bytes of each."""
+"""The chip side of a move, which finds the feature-map words, and how many bytes of each are used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 
 
 def walk_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
-    """``rows x pixels`` pixels of ``run`` bytes each; ``context`` goes along with each of their words."""
+    """A walk over ``rows x pixels`` pixels of ``run`` bytes each. ``context`` goes along with each of their words."""
     address = unsigned(min(20, config.fm_address_bits))
     return data.StructLayout({
         "addr": address,
@@ -29,7 +29,8 @@ def walk_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
 
 
 def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
-    """A word and the bytes in use, one and ``more``; ``begin`` and ``end`` of the transfer, ``end_row``, ``end_pixel``."""
+    """A word, and the number of its bytes in use, which is ``more`` and one. The flags mark the ``begin`` and ``end`` of the
+    transfer, and the last word of a row (``end_row``) and of a pixel (``end_pixel``)."""
     return data.StructLayout({
         "addr": unsigned(config.fm_address_bits),
         "more": unsigned(bits_for(config.ic_p - 1)),
@@ -43,10 +44,11 @@ def word_layout(config: MachineConfig, context: ShapeLike) -> data.StructLayout:
 
 
 class WordWalk(wiring.Component):
-    """One word per cycle, the first two cycles after its transfer, no cycle lost between transfers; stalls with ``o``.
+    """Makes one word per cycle. The first comes two cycles after its transfer, and no cycle is lost between transfers. It
+    stalls while ``o`` is refused.
 
-    Counters step in one cycle, and what they say about the word is registered in the next.
-    ``outside``: the address is at or above ``fm_words``. Pixels of ``run`` bytes take ``ceil(run / ic_p)`` words.
+    Counters step in one cycle, and what they say about the word is registered in the next. ``outside``: the address is at or
+    above ``fm_words``. Pixels of ``run`` bytes take ``ceil(run / ic_p)`` words.
     """
 
     def __init__(self, config: MachineConfig, context: ShapeLike) -> None:
@@ -69,10 +71,10 @@ class WordWalk(wiring.Component):
         bytes_left = Signal(16)
         pixels_left = Signal(12)
         rows_left = Signal(12)
-        # What the counters say about the word is known when they step.
+        # These flags of the word are computed when the counters step.
         end_pixel, end_pixels, end_rows = (Signal(name=name) for name in ("end_pixel", "end_pixels", "end_rows"))
         short, single = (Signal(name=name) for name in ("short", "single"))
-        """Of the transfer: a pixel takes one word, a row has one pixel."""
+        """``short``: a pixel of the transfer takes one word. ``single``: a row has one pixel."""
         end_row = Signal()
         end = Signal()
         advance = Signal()

@@ -1,4 +1,4 @@
-"""The end of POOL: reduced pixels are requantised, activated and written."""
+"""The end of POOL, which requantises, activates and writes reduced pixels."""
 
 from __future__ import annotations
 
@@ -22,34 +22,36 @@ from isa.config import MachineConfig
 from isa.latency import post_latency
 
 BYPASS_PINS = 64
-"""Of a finishing lane: bits of its bias, and of the scale that bypassing replaces."""
+"""The pins of a finishing lane that ``bypass`` drives: bits of its bias, and of the scale that bypassing replaces."""
 
 
 def depth(config: MachineConfig) -> int:
-    """Pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
+    """The pixels on the way to the buffer: those in the pipeline, in the stages around it, and the returning credit."""
     return post_latency(config) + 4
 
 
 def post_members(config: MachineConfig) -> dict[str, Any]:
-    """What POOL's end needs besides: the tables of lanes of its own, or the way to CONV's."""
+    """The further members of POOL's end: the tables of its own lanes, or the way to CONV's lanes."""
     if config.shares_finish:
         return {"lanes": Out(GuestSignature(config.pool_finish))}
     return {"table_write": In(TableWrite(config))}
 
 
 class PixelFinish(wiring.Component):
-    """A part of a pixel (``pool_finish`` lanes) per cycle; ``post_latency + 3`` cycles from the last to the request to write.
+    """Finishes a part of a pixel (``pool_finish`` lanes) per cycle, ``post_latency + 3`` cycles from the last part to the
+    request to write.
 
-    What is to be written meets its place in a register, on which the banks' arbitration hangs.
-    Refused writes never stop the pipeline: a queue holds everything that is on the way, and ``i`` is taken only
-    while there is room for a pixel, so back-pressure comes from one register. ``settings`` are taken with the last part
-    of an instruction's last pixel. ``place`` tells where each pixel goes, or that it is a surplus one.
+    A result meets its place in a register, because the banks' arbitration depends on it. Refused writes never stall the
+    pipeline: a queue holds everything that is on the way. ``i`` stalls while there is no room for a pixel, so back-pressure
+    comes from one register. ``settings`` are taken with the last part of an instruction's last pixel. ``place`` tells where
+    each pixel goes, or that it is a surplus one.
 
-    With ``shared_finish`` the pipeline is CONV's, at the other end of ``lanes``: then a part also waits while that is taken.
+    With ``shared_finish`` the pipeline is CONV's, at the other end of ``lanes``. Then a part also waits while that pipeline is
+    taken.
 
-    ``done`` strobes one cycle after the last write of an instruction. ``param_outside`` is high when a
-    parameter word beyond the buffer is asked for, by the instruction of ``settings``; ``write_outside`` when
-    an output word is outside the feature maps, of ``place``; such a pixel is dropped.
+    ``done`` strobes one cycle after the last write of an instruction. ``param_outside`` is high when the instruction of
+    ``settings`` asks for a parameter word beyond the buffer. ``write_outside`` is high when the output word of ``place`` is
+    outside the feature maps; its pixel is dropped.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -100,7 +102,7 @@ class PixelFinish(wiring.Component):
         bypass = Signal()
         bypasses = Spread(m, bypass, settings.bypass, "sync")
         looked_up = Signal()
-        """What the next three registers hold was taken in the cycle before."""
+        """The next three registers were loaded in the cycle before."""
         sums = Signal.like(pixel.sums)
         ending = Signal.like(settings)
         m.d.sync += [looked_up.eq(take), sums.eq(pixel.sums), ending.eq(settings)]
@@ -135,13 +137,13 @@ class PixelFinish(wiring.Component):
         with m.Elif(self.fm_write.ready):
             m.d.sync += self.fm_write.valid.eq(0)
         held = Signal()
-        """There is a pixel in the register, a surplus one perhaps."""
+        """There is a pixel in the register, perhaps a surplus one."""
         m.d.sync += held.eq(leave | (self.fm_write.valid & ~self.fm_write.ready))
         m.d.sync += self.done.eq(held & last & (~self.fm_write.valid | self.fm_write.ready))
         return m
 
     def _lanes(self, m: Module) -> tuple[Any, Any, Value]:
-        """What the pipeline is shown, what comes out of it, and whether what is taken now may be shown in the next cycle."""
+        """The input of the pipeline, its output, and whether a part that is taken now may be shown in the next cycle."""
         if self.config.shares_finish:
             m.d.comb += self.lanes.waits.eq(self.i.valid & self.settings.valid)
             return self.lanes.vector, self.lanes.finished, self.lanes.room

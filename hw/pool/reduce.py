@@ -1,4 +1,4 @@
-"""The arithmetic of POOL: windows of taps to one value for each pixel and channel."""
+"""The arithmetic of POOL, which reduces windows of taps to one value for each pixel and channel."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from isa.latency import pool_by_turns, pool_latency
 
 
 class WindowReduce(wiring.Component):
-    """Maximum, sum, or tap-weighted sum over each window, on ``px_p`` pixels of ``ic_p`` channels at a time.
+    """Makes the maximum, sum or tap-weighted sum over each window, on ``px_p`` pixels of ``ic_p`` channels at a time.
 
-    One step per cycle: a tap, or up to ``pool_taps`` of them; ``hw/pool/sums.py`` says how they become sums. Beside the sums go
-    the numbers of parameter words (``by_count``: one more for each tap that counts). A finished window moves to a register
-    where it waits, and on to a shadow, from which its ``px_p`` pixels (surplus lanes too) leave ``pool_finish`` lanes at a time
-    while the next one is summed: ``o`` costs no cycle if windows have at least ``px_p x ic_p / pool_finish`` steps.
+    It takes one step per cycle: a tap, or up to ``pool_taps`` of them; ``hw/pool/sums.py`` says how they become sums. The
+    numbers of parameter words go beside the sums (``by_count``: one more for each tap that counts). A finished window moves to
+    a register where it waits, and on to a shadow. From there its ``px_p`` pixels (surplus lanes too) leave ``pool_finish``
+    lanes at a time while the next window is summed. ``o`` costs no cycle if windows have at least ``px_p x ic_p / pool_finish``
+    steps.
 
     ::
 
         last step     sums there    waiting     shadow: part 0 of pixel 0    part 1 ...
         cycle 0 ... pool_latency      + 1                 + 2                  + 3
 
-    ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stand still together, on
-    a register that knows a cycle ahead: when a finished window may find another one waiting (where windows may leave in every
-    cycle: when it does). ``outside`` is high when a tap word beyond the buffer is asked for. Every tap of a step has a read
-    port, and a copy of the memory, of its own.
+    ``settings`` are those of the instruction at the input and are taken with its last tap. The stages stall together, by a
+    register that decides a cycle ahead: when a finished window may find another one waiting (where windows may leave in every
+    cycle: when it does). ``outside`` is high when a tap word beyond the buffer is asked for. Every tap of a step has its own
+    read port and its own copy of the memory.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -73,7 +74,7 @@ class WindowReduce(wiring.Component):
             m.d.sync += control[0].valid.eq(take)
             m.d.sync += [to.eq(source) for source, to in pairwise(control)]
         greatest = settings.mode == PoolMode.MAX.value
-        # Where sums are kept in DSPs the greatest byte comes to them by another way, beside products that are nothing.
+        # Where DSPs keep the sums, the greatest byte comes to them by another way, beside products that are 0.
         plain = Mux(greatest, ~0, 0) if pool_by_turns(self.config) else 0
         with m.If(take):
             m.d.sync += [
@@ -89,7 +90,7 @@ class WindowReduce(wiring.Component):
         return m
 
     def _walk_words(self, m: Module, step: Step, depthwise: Signal) -> Signal:
-        """Asks for the tap words of each operand; returns the window's first parameter word."""
+        """Asks for the tap words of each operand. Returns the window's first parameter word."""
         operand, settings, take, move = step.operand, step.settings, step.take, step.move
         fresh = Signal(init=1)
         taps, params = tap_word(self.config), param_word(self.config)
@@ -117,7 +118,7 @@ class WindowReduce(wiring.Component):
         return param
 
     def _params(self, m: Module, step: Step, control: list[Any], base: Signal) -> list[Signal]:
-        """Every pixel's parameter word."""
+        """The parameter word of every pixel."""
         word = param_word(self.config)
         stages = len(control) - 1
         pixels = range(self.config.px_p)
@@ -139,7 +140,8 @@ class WindowReduce(wiring.Component):
         return words
 
     def _leave(self, m: Module, move: Signal, control: list[Any]) -> tuple[Spread, _Leaving]:
-        """Finished windows: the one that waits, the one that leaves, and when the stages stand still for them (``move``)."""
+        """Handles finished windows: the one that waits and the one that leaves. Drives ``move``, which is low while the stages
+        stall for them."""
         turns = self.config.px_p * self.config.pool_parts
         left = Signal(turns)
         turn = Signal(range(max(2, turns)))
@@ -170,7 +172,7 @@ class WindowReduce(wiring.Component):
         return moves, _Leaving(keeps, loads, Spread(m, turn, Mux(load, 0, turn + step), "sync"))
 
     def _show(self, m: Module, leaving: _Leaving, sums: Sums, params: list[Signal]) -> None:
-        """The pixels that leave, part by part, lane 0 of pixel 0 first."""
+        """Shows the pixels that leave, part by part, lane 0 of pixel 0 first."""
         width = self.config.pool_finish
         turns = leaving.turns
         turn = turns.of(PINS // 2)
@@ -191,8 +193,8 @@ class WindowReduce(wiring.Component):
 
 @dataclass(frozen=True)
 class _Leaving:
-    """When a finished window begins to wait (``keeps``) and when it moves on to leave (``loads``), and the number of the part
-    of it that leaves now."""
+    """Says when a finished window begins to wait (``keeps``) and when it moves on to leave (``loads``). ``turns`` is the number
+    of its part that leaves now."""
 
     keeps: Spread
     loads: Spread

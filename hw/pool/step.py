@@ -11,8 +11,8 @@ from isa.config import MachineConfig
 
 
 class Step:
-    """What ``WindowReduce`` is shown in a cycle in which it takes something; ``take`` implies ``move``. Registers of many bits
-    follow copies, ``takes`` and ``moves``."""
+    """The input of ``WindowReduce`` in a cycle in which it takes something. ``take`` implies ``move``. Registers of many bits
+    follow the copies of these, ``takes`` and ``moves``."""
 
     def __init__(self, config: MachineConfig, operand: Any, settings: Any, takes: Spread, moves: Spread) -> None:
         self._config = config
@@ -22,12 +22,12 @@ class Step:
 
     @property
     def count(self) -> Value:
-        """Its taps."""
+        """The number of its taps."""
         return self.operand.count if self._config.pool_taps > 1 else Const(1)
 
     def word(self, p: int, j: int) -> tuple[Value, Value]:
-        """Tap ``j`` of pixel ``p``: its word, and whether it is not padding; see ``PoolWindow``. The second tap of what is
-        not side by side is ``apart``, where there are words enough for one."""
+        """The word of tap ``j`` of pixel ``p``, and whether it is not padding; see ``PoolWindow``. If taps are not side by side
+        the second one is ``apart``, where there are words enough for one."""
         operand, lanes = self.operand, self._config.px_p
         apart = p + j * lanes
         if j != 1 or lanes == 1 or self._config.pool_taps <= lanes or apart >= lanes + self._config.pool_taps - 1:
@@ -38,7 +38,8 @@ class Step:
         )
 
     def bytes(self, m: Module, p: int, j: int, enables: Spread) -> list[Signal]:
-        """Registers with the bytes of a tap, taken at ``enables``: zero where it does not count, and where there is no step."""
+        """Registers with the bytes of a tap, taken at ``enables``. They are zero where the tap does not count, and where there
+        is no step."""
         word, counted = self.word(p, j)
         enable = enables.of(len(word))
         clear = Signal(name=f"clear_{p}_{j}")
@@ -52,7 +53,7 @@ class Step:
 
 
 def late(m: Module, moves: Spread, value: Value, cycles: int, name: str) -> Value:
-    """The value of so many cycles ago, those not counted in which nothing moved."""
+    """The value as it was ``cycles`` ago, without the cycles in which nothing moved."""
     for cycle in range(cycles):
         later = Signal(value.shape(), name=f"{name}_later_{cycle}", reset_less=True)
         with m.If(moves.of(len(value))):

@@ -1,4 +1,4 @@
-"""The sums of POOL's windows: three ways from bytes and taps to a sum for each pixel and channel."""
+"""The sums of POOL's windows. There are three ways from bytes and taps to a sum for each pixel and channel."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from isa.latency import pool_by_turns
 CONTROL = data.StructLayout({
     "valid": 1, "first": 1, "last": 1, "last_of_instruction": 1, "max": 1, "depthwise": 1, "offset": signed(9),
 })  # fmt: skip
-"""What goes beside a step, from register to register."""
+"""The data that travel beside a step, from register to register."""
 
 Sums = list[list[Value]]
 RUNNING_PINS = 8
-"""Enables of a DSP that keeps a sum."""
+"""The enables of a DSP that keeps a sum."""
 
 
 class WindowSums:
-    """Sums in one of three ways, all of which show the sum of a window beside the ``control`` of its last step.
+    """Makes sums in one of three ways. All of them show the sum of a window beside the ``control`` of its last step.
 
     ====== ====================================================================================
     stage  plain, and with ``dsp_packing`` along cascades of DSPs (two pixels in each)
@@ -44,8 +44,9 @@ class WindowSums:
     last   accumulation
     ====== ====================================================================================
 
-    MAX and AVERAGE multiply by one there, and MAX (one tap in a step) replaces where others add. With two taps at twice the
-    clock a DSP has a pixel's channel to itself, multiplies both taps by turns and keeps the sum: no adder is outside.
+    MAX and AVERAGE multiply by one there, and MAX (one tap in a step) replaces the sum where others add to it. With two taps at
+    twice the clock each channel of a pixel has its own DSP, which multiplies both taps by turns and keeps the sum. So no adder
+    is outside.
 
     ====== ====================================================================================
     stage  by turns
@@ -57,14 +58,14 @@ class WindowSums:
     """
 
     def __init__(self, m: Module, config: MachineConfig, step: Step, taps: Sequence[Value], control: list[Any]) -> None:
-        """``taps``: words of the taps' memories, a cycle after they were asked for (and ``tap_delay`` more)."""
+        """``taps`` are words of the taps' memories, a cycle (and ``tap_delay`` more) after they were asked for."""
         self._m, self._config, self._step = m, config, step
         self._taps, self._control = taps, control
         going = [Signal(name=f"goes_{stage}") for stage in range(len(control) - 1)]
         self._goes = [Spread(m, goes, step.move & at.valid) for goes, at in zip(going, control, strict=False)]
-        """Where a step leaves a stage."""
+        """High, for each stage, when a step leaves it."""
         pixels, several = range(config.px_p), range(config.pool_taps)
-        # What works by turns adds in every cycle, and so nothing where there is no step; the others rest then.
+        # The sums by turns add in every cycle, so they add 0 where there is no step. The others rest then.
         enables = step.moves if pool_by_turns(config) else step.takes
         self._x = [[step.bytes(m, p, j, enables) for j in several] for p in pixels]
 
@@ -90,7 +91,7 @@ class WindowSums:
         return late(self._m, self._step.moves, value, cycles, name)
 
     def _factors(self, j: int) -> list[Signal]:
-        """What tap ``j`` of each channel is multiplied by: the tap less ``w_zp``, or one (less one, as ``offset``)."""
+        """The factor of tap ``j`` of each channel: the tap less ``w_zp``, or one. ``offset`` is less by one."""
         control = self._control[tap_delay(self._config, j)]
         factors = [Signal(signed(9), name=f"factor_{j}_{n}") for n in range(self._config.ic_p)]
         for n, factor in enumerate(factors):
@@ -98,7 +99,7 @@ class WindowSums:
         return factors
 
     def _trees(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
-        """The sum of a step's products for each pixel and channel; none lacks one."""
+        """The sum of a step's products for each pixel and channel, and False: none lacks one."""
         several = range(self._config.pool_taps)
         held = [[self._late(f, 1, f"factor_{j}_{n}") for n, f in enumerate(self._factors(j))] for j in several]
         for p, pixel in enumerate(self._x):
@@ -119,7 +120,7 @@ class WindowSums:
         return registered(m, total, f"step_{name}", goes[2].of(len(total)))
 
     def _cascades(self, platform: Any) -> Iterator[tuple[int, int, Value, bool]]:
-        """The same along cascades; the low one of two pixels that are packed lacks one. What rests is not computed anew."""
+        """The same along cascades. The low one of two packed pixels lacks one. Registers that rest are not computed anew."""
         m, kind = self._m, cascades_of(platform)
         several = range(self._config.pool_taps)
         goes = self._goes
@@ -149,8 +150,8 @@ class WindowSums:
                     yield p, n, total, False
 
     def _accumulate(self, value: Value, total: Signal, clears: Spread, *, lacks_one: bool) -> None:
-        """``value`` is a step of a pixel's channel, added to nothing where it ``clears``. A maximum and its rivals are bytes:
-        few bits tell which is greater."""
+        """Adds the ``value`` of a step to the sum of a pixel's channel, or to 0 where it ``clears``. A maximum and its rivals
+        are bytes, so few bits tell which is greater."""
         control = self._control[-2]
         kept = total[:8].as_signed()
         lower = value[:9].as_signed() < kept if lacks_one else value[:8].as_signed() <= kept
@@ -186,12 +187,12 @@ class WindowSums:
 
 
 def tap_delay(config: MachineConfig, tap: int) -> int:
-    """Cycles by which a tap's DSP works later than the first."""
+    """The cycles by which a tap's DSP works later than the first."""
     return tap if config.dsp_packing and not pool_by_turns(config) else 0
 
 
 def _through(m: Module, value: Value, goes: Sequence[Spread], name: str) -> Value:
-    """From register to register, each of which takes it when it goes."""
+    """The value passed from register to register. Each takes it when its stage goes."""
     for stage, one in enumerate(goes):
         value = registered(m, value, f"{name}_later_{stage}", one.of(len(value)))
     return value

@@ -1,4 +1,4 @@
-"""Several taps in a step of POOL's window."""
+"""Takes several taps in a step of POOL's window."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isa.config import MachineConfig
 
 
 class PoolWindow(WindowGenerator):
-    """A window of which a step takes up to ``pool_taps`` = T taps of a kernel row, if the instruction allows ``several``.
+    """A window whose steps take up to ``pool_taps`` = T taps of a kernel row, if the instruction allows ``several``.
 
     There are T - 1 ports beside those of the pixels. Port ``p`` reads the first tap of pixel ``p``, and
 
@@ -30,8 +30,8 @@ class PoolWindow(WindowGenerator):
     any other       1 else                                                 nothing                   port ``p``
     ==============  =====================================================  ========================  =====================
 
-    Side by side, ``px_p + T - 1`` neighbouring words serve ``px_p T`` taps, one of each phase; so do the four of two pixels at
-    stride 2. A step at a kernel row's end may have fewer taps; ports for none of them read nothing.
+    Side by side, ``px_p + T - 1`` neighbouring words, at most one of each phase, serve ``px_p T`` taps. So do the four words of
+    two pixels at stride 2. A step at a kernel row's end may have fewer taps, and then ports without a tap read nothing.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -45,7 +45,7 @@ class PoolWindow(WindowGenerator):
 
 
 class _SeveralTaps(OneTap):
-    """A step takes one tap, two, or ``taps``."""
+    """A step that takes one tap, two, or ``taps``."""
 
     def __init__(self, m: Module, taps: int, lanes: int, settings: Any, new: Any) -> None:
         super().__init__(settings)
@@ -89,7 +89,7 @@ class _PoolTapLoop(TapLoop):
 
 class _PoolTapAddresses(TapAddresses):
     def more_ports(self, m: Module, moves: Spread, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
-        """Port ``px_p + e``, whose word is in the row of pixel ``e mod px_p``; its column is compared a stage later."""
+        """Drives port ``px_p + e``. Its word is in the row of pixel ``e mod px_p``; its column is compared a stage later."""
         for e in range(self.taps - 1):
             row = rows[e % self.lanes]
             further = Signal(self.config.fm_address_bits, name=f"further{e}")

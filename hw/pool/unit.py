@@ -26,13 +26,13 @@ _WINDOW_FIELDS = (
 )  # fmt: skip
 _PLACE_FIELDS = ("o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w")
 _IN_FLIGHT = 4
-"""Instructions accepted whose last pixel has not yet left the reduction: how far short ones may overlap."""
+"""The accepted instructions whose last pixel has not yet left the reduction. So far may short ones overlap."""
 
 
 class PoolUnit(wiring.Component):
-    """Executes POOL: up to ``pool_taps`` taps on ``px_p`` pixels and ``ic_p`` channels per cycle, results meanwhile.
+    """Executes POOL: up to ``pool_taps`` taps on ``px_p`` pixels and ``ic_p`` channels per cycle. Results leave meanwhile.
 
-    An accepted instruction goes to four parts at once, each of which walks through it at its own pace:
+    An accepted instruction goes to four parts at once. Each of them walks through it at its own pace:
 
     ========= ======================================= ==============================================
     window    ``PoolWindow``, ``WindowFetch``         which words are read; reads them
@@ -42,8 +42,8 @@ class PoolUnit(wiring.Component):
     ========= ======================================= ==============================================
 
     No cycle is lost between windows of at least ``px_p x ic_p / pool_finish`` taps, nor between instructions of more than a few
-    taps. The unit stalls where a bank is refused; reads run ahead of refused writes by what the queues hold.
-    ``halt`` keeps it from accepting an instruction. After a fault results are unspecified, the unit may stand still.
+    taps. The unit stalls where a bank is refused; reads run ahead of refused writes by what the queues hold. ``halt`` keeps it
+    from accepting an instruction. After a fault results are unspecified, and the unit may stall for good.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -116,7 +116,7 @@ class PoolUnit(wiring.Component):
         m.d.comb += endings.i.p.bypass.eq(op.mode == PoolMode.MAX.value)
 
     def _report(self, m: Module, fetch: WindowFetch, reduce: WindowReduce, finish: PixelFinish) -> None:
-        """Activity, and the first fault; of several in one cycle that of the oldest instruction."""
+        """Reports activity and the first fault. The fault of the oldest instruction wins among those of one cycle."""
         in_work = Signal(range(_IN_FLIGHT + depth(self.config) + 3))
         started = Signal()
         m.d.sync += [
@@ -131,7 +131,7 @@ class PoolUnit(wiring.Component):
         m.d.sync += self.wait_bank.eq(fetch.wait_bank | (self.fm_write.valid & ~self.fm_write.ready))
         outside = Signal()
         ticket = Signal(TICKET_BITS, reset_less=True)
-        """Of the tap word asked for in the last cycle."""
+        """The ticket of the tap word asked for in the last cycle."""
         m.d.sync += [outside.eq(reduce.outside), ticket.eq(reduce.settings.p.ticket)]
         latch_fault(m, self.fault, [
             (finish.write_outside, Fault.FM_ADDRESS, finish.place.p.ticket),

@@ -1,1 +1,1 @@
-"""Post-processing: int32 accumulators to int8 activations."""
+"""Post-processing, which makes int8 activations of int32 accumulators."""

@@ -19,8 +19,8 @@ from isa.latency import ACTIVATE
 
 
 def finish_fields(bits: int) -> dict[str, Shape]:
-    """What an instruction says about steps 6 and 7. It travels with every vector, because instructions follow without a gap.
-    Of results of 16 ``bits`` some are ``y16``; the others are bytes."""
+    """The fields of an instruction for steps 6 and 7. They travel with every vector, because instructions follow without a gap.
+    With 16 ``bits`` some results are ``y16``, and the others are bytes."""
     return {
         "zp": signed(bits),
         "lo": signed(bits),
@@ -36,13 +36,14 @@ FINISH = finish_fields(BYTE)
 
 
 class Activate(wiring.Component):
-    """``y = table[clamp(r + zp, lo, hi)]`` on a vector of lanes; the table only if ``act`` asks for it.
+    """``y = table[clamp(r + zp, lo, hi)]`` on a vector of lanes, with the table only if ``act`` asks for it.
 
-    One vector per cycle, latency ``isa.latency.ACTIVATE``. It never stalls.
-    Every lane has its own copy of all tables, because lanes look up different bytes in the same cycle.
-    A table must not be written while vectors that use it are on their way.
+    It takes one vector per cycle, with a latency of ``isa.latency.ACTIVATE``. It never stalls. Every lane has its own copy of
+    all tables, because lanes look up different bytes in the same cycle. A table must not be written while vectors that use it
+    are on their way.
 
-    With 16 ``bits`` results that are ``y16`` have both bytes, the low one less 128; of the others the low byte counts.
+    With 16 ``bits`` a result that is ``y16`` has both bytes, the low one less 128. Of any other result only the low byte
+    counts.
 
     ======  =====================================================================
     0       bounds of ``r`` instead of ``r + zp``, computed once for all lanes
@@ -116,5 +117,5 @@ class Activate(wiring.Component):
 
 
 def vectors(layout: ShapeLike) -> wiring.Signature:
-    """Vectors that cannot be refused."""
+    """The signature of vectors that cannot be refused."""
     return wiring.Signature({"valid": Out(1), "p": Out(layout)})

@@ -1,4 +1,4 @@
-"""Zero-point and clamp: step 6 of docs/reference/semantics.md, with bounds that the zero-point is taken off beforehand."""
+"""Zero-point and clamp: step 6 of docs/reference/semantics.md. The zero-point has been subtracted from the bounds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from hw.arithmetic.sums import chosen_sum, extended
 
 
 def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
-    """``clamp(r, least, most) + zp`` in eight bits. ``r`` has 16 bits, the bounds nine, and ``least`` is not above ``most``.
+    """``clamp(r, least, most) + zp`` in eight bits. ``r`` has 16 bits, the bounds have nine, and ``least`` is not above
+    ``most``.
 
-    Nine bits of ``r`` are compared. Where they do not hold ``r``, its sign says which bound it exceeds.
+    Nine bits of ``r`` are compared. Where they are too few for ``r``, its sign says which bound it exceeds.
     """
     far = ~(r[8:].all() | ~r[8:].any())
     few = extended(r[:9].as_signed(), 10)
@@ -22,7 +23,7 @@ def clamped(r: Value, least: Value, most: Value, zp: Value) -> Value:
 
 
 def clamped16(r: Value, least: Value, most: Value, zp: Value) -> Value:
-    """The same in sixteen bits: ``r`` and the bounds have 17."""
+    """The same in sixteen bits. ``r`` and the bounds have 17."""
     whole = extended(r, 18)
     below = chosen_sum(~extended(least, 18), whole, 1)[17]
     above = chosen_sum(extended(most, 18), ~whole, 1)[17]

@@ -1,4 +1,4 @@
-"""Finished parts of a vector, put together again."""
+"""Joins the finished parts of a vector."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from hw.post.activation import vectors
 
 
 class Gather(wiring.Component):
-    """Every ``parts`` vectors of ``lanes`` results of 8 or more ``bits`` make one, the first in the lowest lanes.
+    """Makes one vector of every ``parts`` vectors of ``lanes`` results, the first in the lowest lanes. A result has 8 or more
+    ``bits``.
 
-    No latency: the whole is valid with its last part, whose results it shows unregistered. It cannot be refused.
+    There is no latency: the whole is valid with its last part, whose results it shows unregistered. It never stalls, and its
+    output cannot be refused.
     """
 
     def __init__(self, lanes: int, parts: int, bits: int = 8) -> None:

@@ -1,10 +1,10 @@
-"""What all finishing lanes share: the sum with its bias, 24 significant bits of it, and the rounded, saturated end.
+"""The parts that all finishing lanes share: the sum with its bias, 24 significant bits of it, and the rounded, saturated end.
 
-**Rounding in place.** Step 2 of docs/reference/semantics.md rounds ``t`` to 24 significant bits. Nothing is normalised:
-of the low bits (seven, of a sum of 32) those are cleared that ``|t|`` has beyond 24, which a thermometer of its high bits
-tells (``lost``), after half a unit has been added. The value keeps its scale. With ``y = |t|`` if ``t >= 0`` and
-``|t| - 1`` (all bits inverted) if not, ``e`` bits lost and ``h = 2^(e-1)``, ties to even means ``floor(y + (h - 1) + y_e)``
-and ``floor(y + h + y_e)``: the magnitude, its sign taken off and rounded, is one addition.
+**Rounding in place.** Step 2 of docs/reference/semantics.md rounds ``t`` to 24 significant bits. Nothing is normalised. After
+half a unit has been added, those low bits (of seven, for a sum of 32) are cleared that ``|t|`` has beyond 24. A thermometer of
+its high bits tells which (``lost``). The value keeps its scale. Let ``y = |t|`` if ``t >= 0`` and ``|t| - 1`` (all bits
+inverted) if not. Let ``e`` bits be lost and ``h = 2^(e-1)``. Then ties to even means ``floor(y + (h - 1) + y_e)`` and
+``floor(y + h + y_e)``. So one addition takes the sign off and rounds the magnitude.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isa.requantisation import BIAS_BITS, MANTISSA_BITS, NIBBLES_BITS, SCALE_BIT
 
 INTEGER = 15
 COARSE = 4
-"""Bits that are dropped of a longer sum's magnitude where it has lost as many: so it fits the multiplier."""
+"""The bits that are dropped of a longer sum's magnitude where it has lost as many, so that it fits the multiplier."""
 
 RECORD = data.StructLayout({
     "bias": signed(BIAS_BITS), "mantissa": MANTISSA_BITS, "nibbles": NIBBLES_BITS, "doubled": 1, "_": 1
@@ -29,21 +29,21 @@ RECORD = data.StructLayout({
 
 
 class FinishingLane(wiring.Component):
-    """A sum to int16, or to 17 bits where sums are long, in ``latency`` cycles; with ``bypass`` only saturated.
+    """Turns a sum into int16, or into 17 bits where sums are long, in ``latency`` cycles. With ``bypass`` it only saturates.
 
-    Stage ``n`` takes its input when ``advance[n]`` is high, so that all lanes of a vector share one control, and stages without
-    a vector rest. It never stalls.
+    Stage ``n`` takes its input when ``advance[n]`` is high. So all lanes of a vector share one control, and stages without a
+    vector rest. It never stalls.
     """
 
     def __init__(self, latency: int, *, bits: int = SUM_BITS, halves: bool = False) -> None:
-        """``bits`` of a sum. ``halves``: whether it asks in which half of a cycle of twice the clock it is
-        (``hw/arithmetic/doubled.py``)."""
+        """``bits`` is the width of a sum. With ``halves`` an input tells in which half of a cycle of twice the clock the lane
+        is (``hw/arithmetic/doubled.py``)."""
         self.latency = latency
         self.bits = bits
         self.extra = bits - 1 - SCALE_BITS
-        """Bits of a magnitude beyond the significant ones."""
+        """The bits of a magnitude beyond the significant ones."""
         self.integer = INTEGER + (bits > SUM_BITS)
-        """Bits of a result's magnitude: those of an int16, or of its difference to a zero-point of as many bits."""
+        """The bits of a result's magnitude: those of an int16, or of its difference to a zero-point of as many bits."""
         super().__init__({
             "advance": In(latency),
             **({"second_half": In(1)} if halves else {}),
@@ -54,15 +54,15 @@ class FinishingLane(wiring.Component):
         })
 
     def _total(self, m: Module, adders: Adders) -> Value:
-        """Stage 0: step 1. Bypass has no bias."""
+        """Stage 0, which is step 1. With bypass there is no bias."""
         bias: Value = self.param.bias
         if self.bits > BIAS_BITS:
             bias = extended(bias, self.bits).as_signed()
         return adders.sum(m, self.acc, bias, ~self.bypass, self.advance[0], "total")
 
     def _significant(self, m: Module, total: Value, doubled: Value) -> tuple[Value, Signal, Signal]:
-        """Stage 1, and what stage 2 takes: the magnitude in 24 significant bits, twice of it if ``doubled``, the sign, and what
-        is ``lost``, which stage 1 tells: bit ``n`` if more than ``n`` bits are."""
+        """Stage 1, and the operands of stage 2: the magnitude in 24 significant bits (twice of it if ``doubled``) and the sign.
+        Also ``lost``, which stage 1 finds: bit ``n`` is set if more than ``n`` bits are lost."""
         extra = self.extra
         sign = total[self.bits - 1]
         high = total[SCALE_BITS : self.bits - 1] ^ sign.replicate(extra)
@@ -101,7 +101,7 @@ class FinishingLane(wiring.Component):
         return magnitude, negative, lost
 
     def _finish(self, m: Module, whole: Value, up: Value, overflow: Value, negative: Value) -> None:
-        """The last two stages: ``integer`` bits and whether they are rounded ``up``, sign, saturation."""
+        """The last two stages: rounds ``integer`` bits ``up`` or not, applies the sign, saturates."""
         away, sign, full = (Signal(name=name, reset_less=True) for name in ("away", "sign", "full"))
         # ~h where the result is negative: -(h + up) = ~h + 1 - up, so that one adder rounds and negates.
         integer = self.integer

@@ -1,4 +1,4 @@
-"""From accumulators to outputs: the pipeline at the end of CONV and POOL."""
+"""The pipeline at the end of CONV and POOL, from accumulators to outputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from isa.latency import SHIFT, requantise_latency
 from isa.requantisation import SUM_BITS
 
 LANES_OF_STAGES = 3
-"""Lanes whose stages the same registers enable."""
+"""The lanes whose stages the same registers enable."""
 LANES_OF_HALVES = 8
-"""Lanes that are told by the same registers in which half of a cycle they are."""
+"""The lanes that learn from the same registers in which half of a cycle they are."""
 
 
 def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -> data.StructLayout:
-    """A vector of sums with all that is to be done with it; ``bypass`` of a lane: steps 1 to 5 only saturate (MAX)."""
+    """A vector of sums, with all that is to be done with it. With a lane's ``bypass`` steps 1 to 5 only saturate (MAX)."""
     return data.StructLayout({
         "acc": data.ArrayLayout(signed(sum_bits), lanes),
         "params": data.ArrayLayout(unsigned(64), lanes),
@@ -35,15 +35,15 @@ def post_layout(lanes: int, sum_bits: int = SUM_BITS, result_bits: int = BYTE) -
 
 
 def conv_layout(config: MachineConfig, lanes: int) -> data.StructLayout:
-    """The same with sums and results of CONV."""
+    """The same layout with sums and results of CONV."""
     return post_layout(lanes, config.sum_bits, config.result_bits)
 
 
 class Stages(wiring.Component):
-    """Which stages of a pipeline take a vector: ``valid`` is at the first one, ``out`` behind the last. The first stage takes
-    whatever is there, so that VALID drives no enables.
+    """Tells which stages of a pipeline take a vector. ``valid`` belongs to the first stage, and ``out`` is behind the last. The
+    first stage takes whatever is there, so VALID drives no enables.
 
-    Each group of lanes has one of its own, in its own module: synthesis takes equal registers of a module for one.
+    Each group of lanes has a copy in its own module, because synthesis merges equal registers of a module.
     """
 
     def __init__(self, stages: int) -> None:
@@ -59,10 +59,11 @@ class Stages(wiring.Component):
 
 
 class PostProcess(wiring.Component):
-    """Requantisation and activation of ``lanes`` values at a time.
+    """Requantises and activates ``lanes`` values at a time.
 
-    One vector per cycle, latency ``post_latency`` (if it only ``shifts``, ``conv_post_latency``). It never stalls: whoever
-    feeds it has room for what comes out. With ``array_clock`` 2 the multiplier of each lane runs at twice the clock.
+    It takes one vector per cycle, with a latency of ``post_latency`` (``conv_post_latency`` if it only ``shifts``). It never
+    stalls, so the part that feeds it must have room for the results. With ``array_clock`` 2 the multiplier of each lane runs at
+    twice the clock.
     """
 
     def __init__(self, config: MachineConfig, lanes: int, *, shifts: bool = False, of_conv: bool = True) -> None:

@@ -8,19 +8,19 @@ machine rounds ``v`` to 24 significant bits and then to an integer. Let ``h = fl
     r = even of h, h + 1   if the first rounding makes v the half-integer h + 1/2
     r = h + (v > h + 1/2)  else
 
-and the first rounding does so just if ``|v - (h + 1/2)| <= 2^-c``, half a unit of the 24th bit: equality included, because the
-significand of ``h + 1/2`` is even. ``c = 25 - I`` with ``I`` the bits of ``h``; below 1/2 the unit is half as large, but
-there both make 0. No normalisation, no second adder.
+and the first rounding does so exactly if ``|v - (h + 1/2)| <= 2^-c``, half a unit of the 24th bit. Equality is included,
+because the significand of ``h + 1/2`` is even. ``c = 25 - I``, where ``I`` is the number of bits of ``h``. Below 1/2 the unit
+is half as large, but there both make 0. So there is no normalisation and no second adder.
 
-Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, ``rest`` what follows them. Above the tie ``f`` is less than
-``2^I``, or it is ``2^I`` and ``rest`` is 0. Below it ``f`` with all bits inverted is less than ``2^I`` (if ``I = 0`` that
-changes nothing: ``h`` is even). ``2^I - 1`` is the thermometer of ``h``.
+Let ``f`` be the 24 bits of ``v`` behind the one that is worth 1/2, and ``rest`` the bits that follow. Above the tie ``f`` is
+less than ``2^I``, or it is ``2^I`` and ``rest`` is 0. Below the tie ``f`` with all bits inverted is less than ``2^I`` (if
+``I = 0`` that changes nothing, because ``h`` is even). ``2^I - 1`` is the thermometer of ``h``.
 
-**One shift.** A multiple of 4 bits, so that it takes two rows of 4:1 multiplexers: what is left of a scale's exponent is in
-the factors. The magnitude is doubled where it is rounded (it loses a bit more, and that is zero), and a significand of 24 bits
-lies in ``M`` up to two places higher; both still fit 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-25 are kept, and whether
-there are others (``sticky``). The two products are joined 17 bits apart, as DSPs' own cascades do, or one DSP's feedback at
-twice the clock.
+**One shift.** The shift is by a multiple of 4 bits, so it takes two rows of 4:1 multiplexers. The factors hold the rest of a
+scale's exponent. The magnitude is doubled where it is rounded (it loses a bit more, and that bit is zero). A significand of 24
+bits lies in ``M`` up to two places higher. Both still fit 27 x 18 DSPs. Of ``v`` the bits from 2^14 to 2^-25 are kept, and
+whether there are others (``sticky``). The two products are joined 17 bits apart, by the cascade of DSPs, or at twice the clock
+by the feedback of one DSP.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from isa.requantisation import MANTISSA_BITS, NIBBLES_BITS, SUM_BITS
 FRACTION = 25
 _PRODUCT_BITS = 58
 _AFTER = 3
-"""Stages behind the product."""
+"""The stages behind the product."""
 
 
 class RequantiseLane(FinishingLane):
     """``r = saturate16(float32(float32(acc + bias) * 2^doubled * M) / 16^nibbles)``, ties to even; with ``bypass``
     ``saturate16(acc)``.
 
-    Latency ``requantise_latency`` cycles.
+    The latency is ``requantise_latency`` cycles. It never stalls.
 
     ======  ==========================================================================
     0       sum with the bias
@@ -62,7 +62,7 @@ class RequantiseLane(FinishingLane):
     7       rounding, sign, saturation
     ======  ==========================================================================
 
-    ``second_half`` is the one of ``hw/arithmetic/doubled.py``.
+    ``second_half`` is the signal of ``hw/arithmetic/doubled.py``.
     """
 
     def __init__(self, config: MachineConfig, bits: int = SUM_BITS) -> None:
@@ -80,7 +80,7 @@ class RequantiseLane(FinishingLane):
         return m
 
     def _product(self, m: Module, platform: Any, mantissa: Value, magnitude: Value) -> Value:
-        """Stages 2 to 4, or 5."""
+        """The product, which stages 2 to 4 make, or 2 to 5."""
         if not self._doubled:
             enables = Enables(self.advance[2], self.advance[3], self.advance[4])
             return cascades_of(platform).product(m, mantissa, magnitude, enables, _PRODUCT_BITS)
@@ -92,7 +92,8 @@ class RequantiseLane(FinishingLane):
         return multiplier.wide_product(m, mantissa_2, magnitude_2, _PRODUCT_BITS)
 
     def _operands(self, m: Module, platform: Any) -> tuple[Value, Signal, Signal, Signal]:
-        """Stages 0 and 1, and what stage 2 takes: magnitude of 24 significant bits, mantissa, nibbles to shift by, sign."""
+        """Stages 0 and 1, and the operands of stage 2: the magnitude of 24 significant bits, the mantissa, the nibbles to shift
+        by, and the sign."""
         # Bypass is a scale of 1: float32 is exact wherever int16 does not saturate.
         total = self._total(m, adders_of(platform, self._config))
         mantissa = Signal(MANTISSA_BITS, reset_less=True)
@@ -109,7 +110,7 @@ class RequantiseLane(FinishingLane):
         with m.If(self.advance[1]):
             m.d.sync += [mantissa_1.eq(mantissa), nibbles_1.eq(nibbles)]
             if self.bits > SUM_BITS:
-                # A nibble was dropped. Where none is to be, the result saturates either way.
+                # A nibble was dropped. Where there is none to shift by, the result saturates either way.
                 with m.If(lost[COARSE - 1] & nibbles.any()):
                     m.d.sync += nibbles_1.eq(nibbles - 1)
         return magnitude, mantissa_1, nibbles_1, negative
@@ -117,8 +118,8 @@ class RequantiseLane(FinishingLane):
     def _window(
         self, m: Module, product: Value, nibbles: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Behind the product: ``integer`` and ``FRACTION`` bits of it when it is shifted, ``2^I - 1``, and what is lost on both
-        sides."""
+        """The stage behind the product: ``integer`` and ``FRACTION`` bits of the shifted product, ``2^I - 1``, and whether bits
+        are lost on each side."""
         by_16, by_4 = nibbles[2:], nibbles[:2]
         kept = self.integer + FRACTION
         above = self.integer + 12
@@ -145,7 +146,7 @@ class RequantiseLane(FinishingLane):
         return window, digits, sticky, overflow, negative_5
 
     def _round(self, m: Module, window: Signal, digits: Signal, sticky: Signal, overflow: Signal, negative: Signal) -> None:
-        """Which way to round; for the proof see the head of this file."""
+        """Decides which way to round. The head of this file has the proof."""
         whole, half, f = window[FRACTION:], window[FRACTION - 1], window[: FRACTION - 1]
         outside = Cat(~digits, Const(-1, 24 - self.integer))
         highest = Cat(Const(1, 1), digits) & Cat(~digits, Const(1, 1))
@@ -161,7 +162,7 @@ class RequantiseLane(FinishingLane):
 
 
 def _later(m: Module, advance: Value, stage: int, nibbles: Signal, negative: Signal) -> tuple[Signal, Signal]:
-    """What goes beside the product, a stage later."""
+    """The values that travel beside the product, a stage later."""
     found = Signal(NIBBLES_BITS, name=f"nibbles_{stage}", reset_less=True), Signal(name=f"negative_{stage}", reset_less=True)
     with m.If(advance):
         m.d.sync += [found[0].eq(nibbles), found[1].eq(negative)]

@@ -1,4 +1,4 @@
-"""One pipeline for two units: POOL's results are finished by CONV's lanes."""
+"""One pipeline for two units: CONV's lanes also finish POOL's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GuestSignature(wiring.Signature):
     """The lanes of another unit, seen from the one that borrows them.
 
     ``waits``: there is a vector to be shown. ``room``: one may be shown in the next cycle, and only then. ``post_latency``
-    cycles later it is ``finished``, which cannot be refused.
+    cycles later the vector is ``finished``, which cannot be refused.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -32,11 +32,11 @@ class GuestSignature(wiring.Signature):
 
 
 class SharedPostProcess(wiring.Component):
-    """``PostProcess`` with a guest: as many lanes as the wider of both units has, each of them uses the first ones.
+    """A ``PostProcess`` with a guest. It has as many lanes as the wider of both units, and each unit uses the first ones.
 
-    The owner's vectors go through as if it were alone: ``ask`` says one cycle ahead that ``i`` will be valid, and the guest has
-    no ``room`` then. It is the owner who leaves room when the guest ``waits``; it never stops for it. Nothing is refused
-    behind the lanes, so whose a vector is goes beside them in a shift register.
+    The owner's vectors go through as if there were no guest. ``ask`` says one cycle ahead that ``i`` will be valid, and the
+    guest has no ``room`` then. The owner leaves room when the guest ``waits``; the pipeline never stalls the owner. Nothing is
+    refused behind the lanes, so a shift register beside them tells whose vector each one is.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -57,7 +57,7 @@ class SharedPostProcess(wiring.Component):
         wiring.connect(m, wiring.flipped(self.table_write), post.table_write)
         guest = self.guest.vector
         guests = Signal(post_latency(self._config))
-        """Whose the vectors in the pipeline are, the newest first."""
+        """A bit for each vector in the pipeline, the newest first: it is the guest's."""
         m.d.sync += guests.eq(Cat(guest.valid, guests))
         m.d.comb += [
             self.guest.room.eq(~self.ask),
@@ -76,7 +76,8 @@ class SharedPostProcess(wiring.Component):
         return m
 
     def _choose_long(self, m: Module, shown: data.View) -> None:
-        """The guest's numbers have fewer bits than the owner's, with the same values; its results are bytes."""
+        """Chooses between the owner's and the guest's vector. The guest's numbers have fewer bits than the owner's, with the
+        same values, and its results are bytes."""
         own, guest = self.i.p, self.guest.vector
         for name, shape in shown.shape().members.items():
             if not isinstance(shape, data.ArrayLayout):

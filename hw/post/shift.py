@@ -1,9 +1,9 @@
-"""A lane whose scales are powers of two: steps 1 to 5 of docs/reference/semantics.md without a multiplier.
+"""A lane whose scales are powers of two. It does steps 1 to 5 of docs/reference/semantics.md without a multiplier.
 
-Its mantissas are ``2^23`` and ``2^25``: the product of step 3 has the 24 significant bits of ``a``, so that step 4 changes
-nothing, and rounding once is all there is. The magnitude, as far up as the greatest scale takes it, is shifted down by four
-times the nibbles and by what the scale is less, two bits of the record. Of what comes out 15 bits and the one worth 1/2 are
-kept, and whether anything lies below or above them. The shift is by 16, by 4 and by 1, each a 4:1 multiplexer.
+Its mantissas are ``2^23`` and ``2^25``. The product of step 3 has the 24 significant bits of ``a``, so step 4 changes nothing
+and rounding once is enough. The magnitude is first shifted up by as much as the greatest scale does. Then it is shifted down by
+four times the nibbles and by what the scale is less, two bits of the record. Of the result 15 bits and the one worth 1/2 are
+kept, and whether any bit below or above them is set. The shift is by 16, by 4 and by 1, each with a 4:1 multiplexer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from isa.requantisation import MANTISSA_BITS
 _KEPT = INTEGER + 1
 _MAGNITUDE = 32
 _UP = MANTISSA_BITS
-"""Places up: the greatest scale is ``2 * 2^25``."""
+"""The places by which the magnitude is shifted up. The greatest scale is ``2 * 2^25``."""
 
 
 class ShiftLane(FinishingLane):
     """``r = saturate16(float32(acc + bias) * 2^doubled * M / 16^nibbles)``, ties to even; with ``bypass`` ``saturate16(acc)``.
 
-    A mantissa whose highest bit is set is 2^25, every other one 2^23. Latency ``isa.latency.SHIFT`` cycles.
+    A mantissa whose highest bit is set is 2^25, every other one 2^23. The latency is ``isa.latency.SHIFT`` cycles. It never
+    stalls.
 
     ======  =====================================
     0       sum with the bias
@@ -71,7 +72,8 @@ class ShiftLane(FinishingLane):
     def _coarse(
         self, m: Module, magnitude: Signal, shift: Signal, negative: Signal
     ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Stage 3: the bits that a shift by up to 3 chooses from, that shift, and whether anything is below and above them."""
+        """Stage 3: the bits that a shift by up to 3 chooses from, that shift, whether bits below and above them are set, and
+        the sign."""
         by_16, by_4 = shift[4:], shift[2:4]
         # The lowest bit is worth 1/2 where nothing is shifted.
         padded = Cat(Const(0, 1 + _UP), magnitude, Const(0, 64))
@@ -94,7 +96,7 @@ class ShiftLane(FinishingLane):
 
 
 def _beyond(value: Value, kept: int, steps: Value, places: int) -> tuple[Value, Value]:
-    """Whether ``value`` has bits below and above the ``kept`` ones, shifted down by ``steps`` times so many places."""
+    """Whether ``value`` has bits below and above the ``kept`` ones when it is shifted down by ``steps * places``."""
     below = Cat((steps == n) & value[: n * places].any() for n in range(1, 4)).any()
     above = Cat((steps == n) & value[n * places + kept :].any() for n in range(4)).any()
     return below, above

@@ -1,4 +1,4 @@
-"""The last pass over a row: its results, word by word."""
+"""The last pass over a row, which makes its results, word by word."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from isa.config import MachineConfig
 from isa.rows import T_BITS
 
 RESULT = MEMORY + results.LATENCY
-"""Cycles from a slice to its results before the zero-point."""
+"""The cycles from a slice to its results before the zero-point."""
 FINISH = 3
-"""From there to its bytes: sum, bounds."""
+"""The cycles from there to its bytes: sum and bounds."""
 LATENCY = RESULT + FINISH + 1
-"""To the word that it ends."""
+"""The cycles from a slice to the word that it ends."""
 R_BITS = 12
 
 
 def norm_read(config: MachineConfig) -> BufferRead:
-    """How the records of NORM are read: those of a slice."""
+    """The read port of NORM: the records of a slice."""
     depth_bits = (config.buffer_depth("NORM") - 1).bit_length()
     return BufferRead(ceil_log2(config.row_parts) + depth_bits, 64 * config.row_lanes)
 
 
 class Emit(wiring.Component):
-    """Takes the numbers of a row (``prepared``) and puts out each ``word`` ``LATENCY`` cycles after its last slice began. A
-    slice in every cycle; a word begins only while there is ``room``, and nothing stands still after that.
+    """Takes the numbers of a row (``prepared``) and puts out each ``word`` ``LATENCY`` cycles after its last slice began. It
+    takes a slice in every cycle. A word begins only while there is ``room``, and nothing stalls after that.
 
-    ``begin`` starts with the first row of an instruction. ``begun`` strobes with the first slice of a word, ``over`` with the
-    last slice of a row, whose place is free then. The table is outside: ``t`` comes a cycle after its ``index``. Elements
-    beyond the row's end become ``zp``.
+    ``begin`` starts with the first row of an instruction. ``begun`` strobes with the first slice of a word. ``over`` strobes
+    with the last slice of a row, whose place is free then. The table is outside: ``t`` comes a cycle after its ``index``.
+    Elements beyond the row's end become ``zp``.
     """
 
     def __init__(self, config: MachineConfig) -> None:
@@ -101,7 +101,7 @@ class Emit(wiring.Component):
         return m
 
     def _ask_norms(self, m: Module, step: Any) -> None:
-        """The records of a slice come with its element's product."""
+        """Asks for the records of a slice, so that they come with the products of its elements."""
         first = Signal.like(self.fields.p_addr)
         asks = MEMORY + results.DIFFERENT - 1
         word = Delay(m, step.place.word, "norm_word")(asks - 1)

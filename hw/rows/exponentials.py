@@ -1,4 +1,4 @@
-"""The tables of softmax: a denominator and a numerator for every lane in every cycle."""
+"""The tables of softmax, which give a denominator and a numerator for every lane in every cycle."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ T_FIRST = 32
 
 
 class Exponentials(wiring.Component):
-    """``e`` and ``t`` of the entries asked for, one cycle later. Each lane has a copy of both tables, which LOADP fills beat by
-    beat: lanes look up different entries in the same cycle. No stalls; a copy is a block RAM of 256 x 31 or 256 x 35 bits."""
+    """``e`` and ``t`` of the requested entries, one cycle later. Each lane has a copy of both tables, because lanes look up
+    different entries in the same cycle. LOADP fills them beat by beat. Nothing stalls. A copy is a block RAM of 256 x 31 or 256
+    x 35 bits."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
@@ -46,7 +47,8 @@ class Exponentials(wiring.Component):
         return m
 
     def _table(self, m: Module, name: str, index: Value, first: int, bits: int) -> Value:
-        """Bits of the words, in a memory for each beat that has some of them."""
+        """A table of ``bits`` bits of the words from bit ``first`` on. It has a memory for each beat with some of these
+        bits."""
         beat = self.config.axi_data_bits
         parts = []
         for column in range(first // beat, (first + bits - 1) // beat + 1):
@@ -67,5 +69,5 @@ class Exponentials(wiring.Component):
 
 
 def exponential_write(config: MachineConfig) -> BufferWrite:
-    """How LOADP writes them."""
+    """The write port of the tables, for LOADP."""
     return BufferWrite(8, columns(config, Buffer.EXP), config.axi_data_bits)

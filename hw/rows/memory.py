@@ -13,12 +13,12 @@ from hw.rows.layouts import RowWrite, place_layout
 from isa.config import MachineConfig
 
 LATENCY = 2
-"""Cycles from a place to its slice: memory, and a register behind it."""
+"""The cycles from a place to its slice: one for the memory, one for a register behind it."""
 
 
 class RowMemory(wiring.Component):
-    """Slices of ``ROWS_HELD`` rows: ``x`` is that of ``place``, ``LATENCY`` cycles later. A slice that is written is seen by
-    reads from the next cycle on. No stalls."""
+    """The slices of ``ROWS_HELD`` rows. ``x`` is the slice at ``place``, ``LATENCY`` cycles later. Reads see a slice from the
+    cycle after its write on. Nothing stalls."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config

@@ -1,4 +1,4 @@
-"""The words of rows, read and cut into slices."""
+"""Reads the words of rows and cuts them into slices."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from isa.depths import ROW_ANSWERS
 
 
 class ReadRows(wiring.Component):
-    """Reads the rows of an instruction, a word per cycle and at least as many as its slices take, and puts each slice out at
-    ``o`` and into the row buffer (``write``), one cycle after it is cut off. A row begins only while there is ``room`` for it;
-    ``begun`` strobes then. Words wait for their banks, and for the slices before them; slices wait for words.
+    """Reads the rows of an instruction. A word takes one cycle, or as many as it has slices. Each slice comes out at ``o`` and
+    goes into the row buffer (``write``), one cycle after it is cut off. A row begins only while there is ``room`` for it;
+    ``begun`` strobes then. Words wait for their banks and for the slices before them, and slices wait for words.
 
-    ``begin`` starts, ``runs`` allows new reads. ``outside`` is high from the cycle on in which a word is not in the buffer: it
-    is not asked for.
+    ``begin`` starts, and ``runs`` allows new reads. ``outside`` is high from the cycle on in which a word is not in the buffer.
+    That word is not asked for.
     """
 
     def __init__(self, config: MachineConfig) -> None:

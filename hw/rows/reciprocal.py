@@ -1,4 +1,5 @@
-"""What the elements of a row meet: softmax's total and its reciprocal, or normalisation's factor and offset."""
+"""Makes the numbers that a row's elements are computed with: softmax's total and its reciprocal, or normalisation's factor and
+offset."""
 
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from hw.rows.quotient import DIVIDES, DIVISOR_BITS, DIVISOR_DROPPED, LEAST_TOTAL
 from isa.rows import P_SHIFT, Q_POINT, R_BITS
 
 Q_BITS = Q_POINT - R_BITS + 2
-"""The root has its highest bit set, so that this is what a quotient has."""
+"""The bits of a quotient. They suffice because the root has its highest bit set."""
 TOTAL_CYCLES = 2 + RECIPROCAL_BITS
-"""From a total to its reciprocal."""
+"""The cycles from a total to its reciprocal."""
 ROOT_CYCLES = 2 + Q_BITS + SUM_BITS + P_SHIFT
-"""From a root to its factor and offset."""
+"""The cycles from a root to its factor and offset."""
 assert DIVISOR_BITS == R_BITS
 
 
 class Reciprocal(wiring.Component):
-    """Divides for one row at a time. With ``softmax`` it takes ``totals``, and always ``TOTAL_CYCLES``; else ``roots``, and
-    ``ROOT_CYCLES``: ``P`` and ``M`` of ``isa/rows.py`` modulo 2^43, which is what normalised values have.
+    """Divides for one row at a time. With ``softmax`` it takes ``totals``, and always ``TOTAL_CYCLES``. Otherwise it takes
+    ``roots``, and ``ROOT_CYCLES``: it makes ``P`` and ``M`` of ``isa/rows.py`` modulo 2^43, the range of normalised values. It
+    stalls in OFFER while ``o`` is not taken.
 
     ========  ============  ==============================================================================
     state     cycles
@@ -115,8 +117,8 @@ class Reciprocal(wiring.Component):
         return m
 
     def _product(self, m: Module, name: str, multiplier: Value, takes: Value, moves: Value, term: Value, sign: Value) -> Value:
-        """A bit of the multiplier in each move, which goes out below while the product comes in; its last one may be a
-        ``sign``."""
+        """A product, made with one bit of the multiplier in each move. These bits go out below while the product comes in. The
+        last one may be a ``sign``."""
         high = Signal(signed(Q_BITS + 1), name=f"{name}_high", reset_less=True)
         low = Signal(SUM_BITS, name=f"{name}_low", reset_less=True)
         wide = extended(high, Q_BITS + 2)

@@ -1,4 +1,4 @@
-"""The results of a row before their zero-point: quotients of softmax, normalised values."""
+"""The results of a row before the zero-point is added: quotients of softmax, or normalised values."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from isa.rows import B_BITS, B_SHIFT, F_STEP, G_BITS, MOST_F, SHIFTS, T_BITS, T_
 RECORD = data.StructLayout({"g": signed(G_BITS), "b": signed(B_BITS)})
 U_BITS = TOTAL_BITS - U_SHIFT
 DIFFERENCE_BITS = TOTAL_BITS + 2
-"""Of twice a quotient's rest, signed; the lowest 43 of them are those of a normalised value."""
+"""The bits of twice a quotient's rest, signed. The lowest 43 of them are those of a normalised value."""
 X_BITS = 10
-"""Of twice a quotient and a half, or an element less the zero-point."""
+"""The bits of twice a quotient plus one, or of an element less the zero-point."""
 EXACT_BITS = U_BITS + G_BITS + 1
 WHOLE_BITS = 10
-"""What is more is clamped, whatever the zero-point."""
+"""The bits of a result's whole part. A greater one is clamped, whatever the zero-point."""
 PRODUCT = 3
-"""Registers of a product: factors, parts, their sum."""
+"""The registers of a product: factors, parts, their sum."""
 
 T_AT = 3
-"""Cycles from an element to its numerator."""
+"""The cycles from an element to its numerator."""
 ESTIMATED = T_AT + 1 + PRODUCT
-"""To the estimate of its quotient, and to the element itself on its way to the same product."""
+"""The cycles to the estimate of its quotient. The element itself comes to the same product at this time."""
 DIFFERENT = ESTIMATED + PRODUCT + 1
-"""To what is less than a row's offset, or a quotient's rest."""
+"""The cycles to the product less the row's offset, or to a quotient's rest."""
 LATENCY = DIFFERENT + PRODUCT + 3
 
 
 class Results(wiring.Component):
-    """``whole``, within ten bits, and whether to add one (``up``), ``LATENCY`` cycles after the element and its ``row``. The
-    numerator ``t`` comes ``T_AT`` cycles after the element, its ``record`` ``DIFFERENT`` cycles. No stalls.
+    """``whole`` has ten bits and ``up`` says whether to add one, ``LATENCY`` cycles after the element and its ``row``. The
+    numerator ``t`` comes ``T_AT`` cycles after the element, its ``record`` ``DIFFERENT`` cycles after it. Nothing stalls.
 
-    Both modes have two products a lane, of two DSPs each, and meet them the other way round::
+    Both modes have two products a lane, of two DSPs each, and use them in opposite orders::
 
         NORMALISE  x - zp -> * slope -> - offset -> u -> * G -> + B -> rounded
         SOFTMAX    t -> * reciprocal of the total -> n -> (2n + 1) * total -> - 32 t -> its sign rounds n
 
-    ``n`` is the quotient, or one less than it rounds to (``quotient.py``). From 255 on a quotient is any such.
+    ``n`` is the quotient, or one less than it rounds to (``quotient.py``). Where the quotient is 255 or more, any such number
+    serves.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -81,12 +82,12 @@ class Results(wiring.Component):
             great = _register(m, great | in_window.empty, f"great{lane}")
             difference = Signal(signed(DIFFERENCE_BITS), name=f"difference{lane}", reset_less=True)
             record = self.record[lane]
-            # The product of softmax's estimate and of the channel's factor.
+            # The product that is softmax's estimate, or that with the channel's factor.
             u = Mux(softmax, held, difference[U_SHIFT:TOTAL_BITS].as_signed())
             g = Mux(softmax, in_product.reciprocal, record.g)
             scaled = cascades.wide_product(m, g, u, f"scaled{lane}")
             much = scaled[POINT + 8 :].any() | Delay(m, great, f"great{lane}")(PRODUCT)
-            # The product with the row's slope: of an element, or of the estimate and a half.
+            # The product of the row's slope with an element, or with twice the estimate plus one.
             n = Cat(scaled[POINT:][:8], much)
             element = Delay(m, self.x[lane], f"x{lane}")(ESTIMATED) - self.zp
             factor = Mux(softmax, Cat(Const(1, 1), n[:8]), element)
@@ -113,8 +114,8 @@ class Results(wiring.Component):
         ]
 
     def _rounded(self, m: Module, lane: int, exact: Value) -> tuple[Value, Value]:
-        """Whole number, half and all below it, at the point that the instruction says; then what the number is, and whether to
-        add one."""
+        """Splits a value at the point that the instruction says into whole number, half and the bits below. Returns the whole
+        number, clamped, and whether to add one, a cycle later."""
         points = [MOST_F - F_STEP * shift for shift in range(SHIFTS)]
         least = points[-1]
         wide = EXACT_BITS - least

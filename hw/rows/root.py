@@ -1,4 +1,4 @@
-"""The root of a row's variance, bit by bit."""
+"""Computes the root of a row's variance, bit by bit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from isa.rows import D_BITS, D_FRACTION, K_BITS, R_BITS
 
 ROW_SUMS = data.StructLayout({"total": signed(SUM_BITS), "squares": unsigned(SQUARES_BITS)})
 STEPS = 2 * R_BITS - 1
-"""A number that is not 0 has its first bit of the root after so many."""
+"""The steps after which the highest bit of the root is set, for any number that is not 0."""
 LATENCY = 1 + SUM_BITS + 2 + STEPS
-"""Cycles from a row's sums to its root."""
+"""The cycles from a row's sums to its root."""
 
 
 class Root(wiring.Component):
-    """``R`` and ``e`` of ``isa/rows.py`` (``root``, ``fours``) from the sums of a row, whose total goes along. One row at a
-    time, always in ``LATENCY`` cycles; ``i``, ``length`` and ``k`` stay as they are meanwhile, and ``i`` is taken at the end.
+    """``R`` and ``e`` of ``isa/rows.py`` (``root``, ``fours``) from the sums of a row. The row's total goes along. It takes one
+    row at a time, always in ``LATENCY`` cycles, and stalls in OFFER while ``o`` is not taken. ``i``, ``length`` and ``k`` must
+    not change meanwhile, and ``i`` is taken at the end.
 
     ========  ======  ====================================================================================
     state     cycles
@@ -50,16 +51,16 @@ class Root(wiring.Component):
         sums = self.i.payload
         size = SUM_BITS - 1
         of_total = Signal(size)
-        """Of the total: its square is wanted."""
+        """The magnitude of the total, whose square is wanted."""
         magnitude = Signal(size, reset_less=True)
         n_high = Signal(SQUARES_BITS, reset_less=True)
         s_high = Signal(size, reset_less=True)
         n_low = Signal(SUM_BITS, reset_less=True)
         s_low = Signal(SUM_BITS, reset_less=True)
-        """Multipliers, which leave as the products' low halves come."""
+        """``n_low`` and ``s_low`` hold the multipliers, which leave as the products' low halves come."""
         spread = Signal(D_BITS - D_FRACTION, reset_less=True)
         addend = Signal(K_BITS, reset_less=True)
-        """K where it is added to the number below the root, else 0."""
+        """K where it is added to the number below the root, otherwise 0."""
         below = Signal(D_BITS, reset_less=True)
         rest = Signal(R_BITS + 1, reset_less=True)
         root = Signal(R_BITS, reset_less=True)

@@ -1,4 +1,4 @@
-"""The second pass over a row of softmax: the sum of its denominators."""
+"""The second pass over a row of softmax, which makes the sum of its denominators."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from isa.config import MachineConfig
 from isa.rows import E_BITS
 
 TABLE = 2
-"""Cycles from an index to its denominator: table, and a register behind it."""
+"""The cycles from an index to its denominator: one for the table, one for a register behind it."""
 
 
 def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
-    """Entries of the exponential tables for a slice, one cycle later: ``x - most + 255``."""
+    """The entries of the exponential tables for a slice, one cycle later: ``x - most + 255``."""
     found = []
     for lane, element in enumerate(x):
         index = Signal(8, name=f"{name}{lane}", reset_less=True)
@@ -32,13 +32,14 @@ def indices(m: Module, x: Any, most: Value, name: str) -> list[Signal]:
 
 
 def latency(config: MachineConfig) -> int:
-    """Cycles from the last step of a row to its total."""
+    """The cycles from the last step of a row to its total."""
     return MEMORY + 1 + TABLE + (config.row_lanes - 1).bit_length() + 1
 
 
 class Totals(wiring.Component):
-    """Of each row that is offered at ``most``, with its greatest element: it and the sum of ``E[x - most]`` at ``o``, which has
-    room. A slice in every cycle, the next row's first one in the cycle after the last; ``latency`` from there to ``o``.
+    """Sums up the denominators of each row that is offered at ``most`` with its greatest element. ``o`` gets this element and
+    the sum of ``E[x - most]``, and must have room. It takes a slice in every cycle and never stalls. The next row's first slice
+    comes in the cycle after the last one, from which ``o`` comes ``latency`` cycles later.
 
     The tables are outside: ``e`` comes a cycle after its ``index``. ``begin`` starts with the first row of an instruction.
     """

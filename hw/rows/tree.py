@@ -8,7 +8,7 @@ from amaranth import Module, Signal, Value
 
 
 def tree(m: Module, values: Sequence[Value], combine: Callable[[Value, Value], Value], name: str) -> Value:
-    """All of them combined in pairs, a register for each stage: ``ceil_log2`` of their number later."""
+    """All values combined in pairs, with a register for each stage: the result comes ``ceil_log2`` of their number later."""
     level = list(values)
     stage = 0
     while len(level) > 1:

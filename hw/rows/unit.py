@@ -35,13 +35,13 @@ class RowUnit(wiring.Component):
                   |                    +-> Root ---+                             |
                   +-> row buffer: a copy for Totals, a copy for Emit ------------+
 
-    A slice of ``row_lanes`` elements in every cycle: a row of SOFTMAX takes as many cycles as it has slices, 24 at least, one
-    of NORMALISE or RMS 82 at least, which is what ``Root`` takes; ``Reciprocal`` is at the row before meanwhile. The row buffer
-    holds ``ROWS_HELD`` rows, so that no pass waits for the end of another. Instructions do not overlap: the next is accepted
-    in the cycle after ``done``, which comes one cycle after the last write. Its first word comes two passes and some 70 cycles
-    later.
+    A slice of ``row_lanes`` elements passes in every cycle. A row of SOFTMAX takes as many cycles as it has slices, but at
+    least 24. A row of NORMALISE or RMS takes at least 82, the time of ``Root``; ``Reciprocal`` works on the row before
+    meanwhile. The row buffer holds ``ROWS_HELD`` rows, so that no pass waits for the end of another. Instructions do not
+    overlap. The next one is accepted in the cycle after ``done``, which comes one cycle after the last write. Its first word
+    comes two passes and some 70 cycles later.
 
-    Reads and writes wait for their banks; behind the row buffer nothing stands still, for a word begins only when there is room
+    Reads and writes wait for their banks. Behind the row buffer nothing stalls, because a word begins only when there is room
     for its result. A row is read whole before its first word is written. ``active``: a slice of results begins.
     """
 
@@ -118,7 +118,8 @@ class RowUnit(wiring.Component):
     def _pass_rows(
         self, m: Module, read: ReadRows, reduce: Reduce, taken: Queue, totals: Totals, prepared: Queue, emit: Emit
     ) -> None:  # fmt: skip
-        """From pass to pass; a row has its place in the row buffer from its first slice until ``Emit`` has read its last."""
+        """Hands rows from pass to pass. A row has its place in the row buffer from its first slice until ``Emit`` has read its
+        last."""
         held = Signal(range(ROWS_HELD + 1))
         m.d.sync += held.eq(stepped(held, read.begun, emit.over, ROWS_HELD))
         m.d.comb += [
@@ -137,7 +138,8 @@ class RowUnit(wiring.Component):
         self, m: Module, fields: Any, softmax: Signal, taken: Queue, totals: Totals, totalled: Queue, root: Root,
         reciprocal: Reciprocal, prepared: Queue,
     ) -> None:  # fmt: skip
-        """The row's numbers by the way that its mode asks for. There is room for as many as there are rows in the buffer."""
+        """Makes the row's numbers in the way that its mode asks for. There is room for as many as there are rows in the
+        buffer."""
         length = Signal.like(root.length)
         row = taken.o.payload
         m.d.sync += length.eq((fields.words - 1) * self.config.ic_p + fields.last_lanes)
@@ -170,7 +172,7 @@ class RowUnit(wiring.Component):
         ]
 
     def _write(self, m: Module, fields: Any, begin: Signal, emit: Emit, last_written: Signal) -> Signal:
-        """Words meet their addresses; returns that one is not in the buffer, which then goes nowhere."""
+        """Writes words to their addresses. Returns whether an address is not in the buffer; its word is not written."""
         m.submodules.results = results = RamQueue(self.config, 8 * self.config.ic_p, self.room)
         m.submodules.walk = walk = RowWalk(self.config)
         write = self.fm_write[0]

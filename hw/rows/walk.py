@@ -1,4 +1,4 @@
-"""The words of rows, one after the other."""
+"""Walks the words of rows, one after the other."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FIELDS = BY_NAME["ROW"].fields
 
 
 class RowWalk(wiring.Component):
-    """``addr`` of a word of a row; a ``step`` goes to the next word, or to the first word of the next row.
+    """``addr`` is the address of a word of a row. A ``step`` goes to the next word, or to the first word of the next row.
 
-    ``load`` goes to the first word of the first row. ``closes``: the last word of its row; ``last``: of all. All come from
-    registers, in the cycle after ``load`` or ``step``. One adder: of a word's, a row's or an outer row's address and the stride
-    that belongs to it.
+    ``load`` goes to the first word of the first row. ``closes`` marks the last word of its row, ``last`` the last of all. All
+    come from registers, in the cycle after ``load`` or ``step``; nothing stalls. There is one adder: it adds to a word's, a
+    row's or an outer row's address the stride that belongs to it.
     """
 
     def __init__(self, config: MachineConfig) -> None:

@@ -1,4 +1,4 @@
-"""From a tap of some pixels to the words that they read."""
+"""Makes the addresses of the words that a tap of some pixels reads."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True)
 class Row:
-    """Where the row of a pixel's tap lies, in the stage ``wrap``; ``in_ring`` is a stage later."""
+    """The row of a pixel's tap, in the stage ``wrap``. ``in_ring`` comes a stage later."""
 
     inside: Value
-    """The pixel is one, and the input has that row."""
+    """The lane has a pixel, and the input has that row."""
     x: Signal
     base: Signal
     in_ring: Signal
 
 
 class TapAddresses(wiring.Component):
-    """Adds each pixel's row and column to the offsets of the tap; one step per cycle, latency 3.
+    """Adds each pixel's row and column to the offsets of the tap, one step per cycle, with a latency of 3.
 
     ======= ==============================================
     sum     per lane: row, row number, column of this tap
@@ -38,11 +38,11 @@ class TapAddresses(wiring.Component):
     address row + column
     ======= ==============================================
 
-    All stages stand still while ``o`` is refused; ``move`` is high when they do not.
+    All stages stall while ``o`` is refused. ``move`` is high when they do not.
     """
 
     def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
-        """``taps``: the most that a step takes."""
+        """``taps`` is the most that a step takes."""
         self.config = config
         self.lanes = lanes
         self.taps = taps
@@ -100,4 +100,4 @@ class TapAddresses(wiring.Component):
         return m
 
     def more_ports(self, m: Module, moves: Spread, rows: Sequence[Row], summed: Any, wrapped: Any) -> None:
-        """The ports behind those of the pixels, which step when it ``moves``: none, if a step takes one tap."""
+        """Drives the ports behind those of the pixels, which step when it ``moves``. There are none if a step takes one tap."""

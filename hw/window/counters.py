@@ -1,4 +1,4 @@
-"""The counters of a raster: which rows and columns its next pixels lie in."""
+"""The counters of a raster, which tell in which rows and columns its next pixels lie."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hw.window.near import Near
 
 
 def place_layout(lanes: int, advances: int) -> data.StructLayout:
-    """Of each lane, and of the pixel behind the last: the row ends that lie before it (``wraps``), and the column ``after`` the
-    last of them. ``phase``: which of the ``advances`` this is."""
+    """The places of the lanes and of the pixel behind the last: the row ends that lie before each (``wraps``), and the column
+    ``after`` the last of these row ends. ``phase`` is the number of this step among the ``advances``."""
     return data.StructLayout({
         "wraps": data.ArrayLayout(range(lanes + 1), lanes + 1),
         "after": data.ArrayLayout(range(lanes + 1), lanes + 1),
@@ -28,11 +28,11 @@ def place_layout(lanes: int, advances: int) -> data.StructLayout:
 def counted(
     m: Module, walk: data.View, lanes: int, advances: Sequence[int], armed: Signal, release: Signal, accept: Signal
 ) -> tuple[data.View, Signal]:
-    """Go through the rows of a walk; the next place is put out in each cycle in which ``accept`` is high.
+    """Goes through the rows of a walk. The next place is put out in each cycle in which ``accept`` is high.
 
-    The result is that place, and whether there is one.
+    Returns that place, and whether there is one.
 
-    Decisions are a look at a few bits (``Near``), whatever the number of lanes. Two bits say which group is next:
+    Decisions depend on a few bits (``Near``), whatever the number of lanes. Two bits say which group is next:
 
     ===========  =========  ==========================================================
     ``running``  ``fresh``  the next group
@@ -42,7 +42,8 @@ def counted(
     1            0          another one of the walk
     ===========  =========  ==========================================================
 
-    The bits are no FSM, and this is no module of its own: ``accept`` comes late, and either would take a level of logic more.
+    The bits are no FSM, and this is no module of its own, because ``accept`` comes late and either would take another level of
+    logic.
     """
     n = lanes
     running = Signal()
@@ -53,7 +54,7 @@ def counted(
     height = Signal(12)
     repeats = Signal(12)
     final = Signal()
-    """Of the repeats, that this is the last."""
+    """This is the last of the repeats."""
     phase = Signal(range(max(2, len(advances))))
     place = Signal(place_layout(lanes, len(advances)))
     placed = Signal()
@@ -81,8 +82,8 @@ def counted(
         m.d.sync += [place.wraps[p].eq(near.wraps[p]) for p in range(n + 1)]
         m.d.sync += [place.after[p].eq(near.after[p]) for p in range(n + 1)]
         m.d.sync += [place.valid[p].eq((near.wraps[p] < near.rows) & (p < amount)) for p in range(n)]
-    # What is next is chosen by the walk alone; ``accept`` is late, and only an enable. Where no other walk is ready,
-    # what is loaded is loaded again. While the walk at hand is ``fresh``, it is still the one that is held.
+    # The walk alone chooses what is next; ``accept`` is late, and only an enable. Where no other walk is ready,
+    # the loaded walk is loaded again. While the walk at hand is ``fresh``, it is still the one that is held.
     with m.If(accept | ~running):
         with m.If(walk_over | ~running):
             m.d.sync += [

@@ -1,4 +1,4 @@
-"""Window fetch: from window steps to channel vectors."""
+"""Fetches the channel vectors of window steps."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from isa.faults import Fault
 
 
 class WindowFetch(wiring.Component):
-    """Reads the words of each window step; one step per cycle while every lane is granted at once.
+    """Reads the words of each window step, one step per cycle while every lane is granted at once. A step waits while a lane is
+    not.
 
     A lane that reads nothing sees ``pad_value``. The reader may stall at any time (``ReadPort``). A word outside the buffer
     raises ``FM_ADDRESS`` when its step is reached, and nothing is read from then on.
 
-    Latency ``BANK_LATENCY + 2`` from step to operand: queue, then grant, bank and queue.
+    The latency from step to operand is ``BANK_LATENCY + 2``: queue, then grant, bank and queue.
     """
 
     def __init__(self, config: MachineConfig, taps: int = 1) -> None:
@@ -43,7 +44,7 @@ class WindowFetch(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         outside = Signal()
         wrong = Signal()
-        """A step outside was seen: it waits for those before it, and is dropped, as all that follow are."""
+        """A step outside was seen. It waits for those before it. Then it is dropped, as all that follow are."""
         m.d.comb += [
             outside.eq(Cat(lane.read & at_least(lane.addr, self.config.fm_words) for lane in self.i.p.lanes).any()),
             port.i.valid.eq(self.i.valid & ~outside & ~wrong),

@@ -1,4 +1,4 @@
-"""How wide the numbers of a window are: as the instruction table says."""
+"""The widths of the numbers of a window, as the instruction table has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window: which feature-map words a convolution or pooling reads, step by step."""
+"""The window: tells step by step which feature-map words a convolution or pooling reads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from isa.config import MachineConfig
 
 
 class WindowGenerator(wiring.Component):
-    """Loops outer iteration, pixel group, ``ky``, ``kx``, inner vector; one step per cycle.
+    """Loops over outer iteration, pixel group, ``ky``, ``kx`` and inner vector, one step per cycle.
 
-    No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has
-    fewer than about ``px_p + 6`` steps. Everything is additions and comparisons, in a chain of address generators:
+    No cycle is lost at any loop end nor from instruction to instruction, unless an instruction has fewer than about
+    ``px_p + 6`` steps. A chain of address generators does everything with additions and comparisons:
 
     ================  ======================================================================================
     ``RasterWalk``    the pixels of a group, and of each the row, row number and column of its first tap
@@ -26,12 +26,12 @@ class WindowGenerator(wiring.Component):
     ``TapAddresses``  the sums of both; padding or not
     ================  ======================================================================================
 
-    Latency 9 and the raster's rounds from instruction to first step; stalls with ``o.ready``. Port ``p`` reads the tap of
-    pixel ``p``.
+    The latency from instruction to first step is 9 and the raster's rounds. It stalls while ``o`` is not ready. Port ``p``
+    reads the tap of pixel ``p``.
     """
 
     def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
-        """``taps``: the most that a step takes; more than one with ``hw/pool/taps.py``."""
+        """``taps`` is the most that a step takes. ``hw/pool/taps.py`` has the windows that take more than one."""
         self.config = config
         self.lanes = lanes
         self.taps = taps

@@ -1,4 +1,4 @@
-"""What the parts of the window hand to each other."""
+"""The layouts of the data that the parts of the window hand to each other."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from hw.window.pixels import Widths, pixel_layout
 from isa.config import MachineConfig
 
 _REACH = bits_for(max(greatest("k_h") * greatest("d_y"), greatest("k_w") * greatest("d_x")))
-"""Bits of the distance from the first tap of a window to another."""
+"""The bits of the distance from the first tap of a window to another."""
 
 FLAGS = ("first", "last", "last_of_outer", "last_of_instruction")
-"""Where a step stands: the first or the last of a reduction, the last of an outer iteration or of the instruction."""
+"""The flags that tell where a step stands: the first or the last of a reduction, the last of an outer iteration or of the
+instruction."""
 
 
 def marks_of(taps: int) -> dict[str, int]:
-    """The bits of what goes along with a step: ``FLAGS``, and, if it may take several ``taps``, how many it takes and whether
-    these are side by side."""
+    """The bits of the marks of a step: ``FLAGS``, and, if it may take several ``taps``, how many it takes and whether these are
+    side by side."""
     return dict.fromkeys(FLAGS, 1) | ({"count": taps.bit_length(), "side_by_side": 1} if taps > 1 else {})
 
 
 def taps_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
-    """What is still needed of an instruction once the output pixels are known.
+    """The fields of an instruction that are still needed once the output pixels are known.
 
     With more than one of ``taps`` in a step: whether the instruction may take ``several``, and whether pixels and taps of a row
     are ``neighbours`` (both steps are 1, or there is one pixel lane). With ``act16``: whether channel vectors come in twos
-    (``x16``), and what the padding of the first of them is.
+    (``x16``), and the padding of the first of the two.
     """
     several: dict[str, Any] = {"several": 1, "neighbours": 1} if taps > 1 else {}
     return data.StructLayout({
@@ -49,10 +50,10 @@ def taps_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
 
 
 def window_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
-    """A window walk; the fields are those of the instruction, and two loops around and inside it.
+    """A window walk. Its fields are those of the instruction, and those of two loops around and inside it.
 
-    ``outer`` iterations outside everything: every ``outer_period`` of them (0: never) the input moves on by
-    ``outer_step`` words. ``inner`` channel vectors innermost, ``inner_step`` words apart.
+    ``outer`` iterations are the outermost loop. After every ``outer_period`` of them (0: never) the input moves on by
+    ``outer_step`` words. ``inner`` channel vectors are the innermost loop, ``inner_step`` words apart.
     """
     return data.StructLayout({
         **taps_layout(config, taps).members,
@@ -62,9 +63,9 @@ def window_layout(config: MachineConfig, taps: int = 1) -> data.StructLayout:
 
 
 class TapSignature(wiring.Signature):
-    """A step between the loop over taps and the addresses: its pixels, and how far its tap is from their first one, in words
-    (``row``, and ``offset`` from the column), rows (``y``) and columns (``x``). ``low``: it reads low bytes of inputs of
-    16 bits."""
+    """A step between the loop over taps and the addresses: its pixels, and the distance of its tap from their first one. The
+    distance is in words (``row``, and ``offset`` from the column), rows (``y``) and columns (``x``). ``low``: the step reads
+    low bytes of inputs of 16 bits."""
 
     def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
         address = config.fm_address_bits
@@ -83,7 +84,7 @@ class TapSignature(wiring.Signature):
 
 
 def step_layout(config: MachineConfig, lanes: int, taps: int = 1) -> data.StructLayout:
-    """A step of ``lanes`` pixels: what each port reads, or that it reads nothing and sees ``pad_value``."""
+    """A step of ``lanes`` pixels. A port reads a word, or it reads nothing and sees ``pad_value``."""
     word = data.StructLayout({"read": unsigned(1), "addr": unsigned(config.fm_address_bits)})
     return data.StructLayout({
         "lanes": data.ArrayLayout(word, lanes + taps - 1),

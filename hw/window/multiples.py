@@ -1,4 +1,4 @@
-"""Multiples of the steps of a raster, from which each lane takes its own."""
+"""The multiples of the steps of a raster, of which each lane takes its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isa.latency import raster_rounds
 
 
 def multiples_layout(widths: Widths, lanes: int) -> data.StructLayout:
-    """Multiples 1 to ``lanes`` of the steps; entry 0 is zero and never driven."""
+    """The multiples 1 to ``lanes`` of the steps. Entry 0 is zero and never driven."""
     return data.StructLayout({
         "row": data.ArrayLayout(widths.row, lanes + 1),
         "y": data.ArrayLayout(bits_for(lanes * greatest("s_y")) if widths.numbered else 1, lanes + 1),
@@ -26,10 +26,10 @@ def multiples_layout(widths: Widths, lanes: int) -> data.StructLayout:
 def held_walk(
     m: Module, given: Any, widths: Widths, lanes: int, release: Signal, gone: Value
 ) -> tuple[data.View, data.View, Signal]:
-    """Hold the walk of the stream ``given``, with the multiples of its steps, while the previous walk still runs.
+    """Holds the walk of the stream ``given``, with the multiples of its steps, while the previous walk still runs.
 
-    Twice as many multiples are made in each cycle. When all are there the walk is ``armed``, until ``release`` says that its
-    first group is counted. It stays until that group is ``gone``, for later stages read it. Two bits say where it is:
+    Each cycle doubles the number of multiples. When all are there the walk is ``armed``, until ``release`` says that its first
+    group is counted. The walk stays until that group is ``gone``, because later stages read it. Two bits say where it is:
 
     =========  =========  ===========================================================
     ``empty``  ``begun``  the walk
@@ -39,10 +39,10 @@ def held_walk(
     0          1          its first group is on its way
     =========  =========  ===========================================================
 
-    ``empty``, not its opposite, is what registers hold: as it is it enables those that take a walk.
+    Registers hold ``empty`` and not its opposite, because it enables those that take a walk.
 
-    The bits are no FSM: ``release`` and ``gone`` come late, and decoding a state would take a level of logic more. For the same
-    reason this is no module of its own. The walk, the multiples, and ``armed``.
+    The bits are no FSM, because ``release`` and ``gone`` come late, and decoding a state would take another level of logic. For
+    the same reason this is no module of its own. Returns the walk, the multiples, and ``armed``.
     """
     armed = Signal()
     empty = Signal(init=1)
@@ -56,7 +56,7 @@ def held_walk(
     m.d.sync += begun.eq(~empty & (begun | release))
 
     def sums(known: int, row: Any, y: Any, column: Any, ring: Value) -> None:
-        """From the multiples up to ``known`` those up to twice as much."""
+        """Makes from the multiples up to ``known`` those up to twice as much."""
         for k in range(1, min(known, lanes - known) + 1):
             m.d.sync += [
                 steps.row[known + k].eq(widths.ring_sum(_sum(row, known, k), ring)),
@@ -80,5 +80,5 @@ def held_walk(
 
 
 def _sum(multiples: Any, a: int, b: int) -> Value:
-    """Of two multiples; twice the same needs no adder."""
+    """The sum of two multiples. Twice the same one needs no adder."""
     return Cat(Const(0, 1), multiples[a]) if a == b else multiples[a] + multiples[b]

@@ -1,4 +1,4 @@
-"""Pixels of a raster, and the walk that tells them: widths and layouts."""
+"""The widths and layouts of a raster's pixels, and of the walk that describes them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hw.window.fields import greatest
 from isa.config import MachineConfig
 
 ROW_NUMBER = signed(bits_for(greatest("o_h") * greatest("s_y") + greatest("k_h") * greatest("d_y")) + 1)
-"""Input row numbers: from the first padding row to the last tap of the last row."""
+"""The shape of input row numbers, from the first padding row to the last tap of the last row."""
 COLUMN_NUMBER = bits_for(greatest("o_w") * greatest("s_x") + greatest("k_w") * greatest("d_x")) + 1
-"""Bits of input column numbers, in which those before the first column are great."""
+"""The bits of input column numbers. Columns before the first one have great numbers."""
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Bits of what a raster counts; rows and columns wrap."""
+    """The bits of a raster's numbers. Rows and columns wrap."""
 
     row: int
     column: int
     column_step: int
     numbered: bool
-    """Rows have numbers, and may lie in a ring; else these inputs are ignored."""
+    """Rows have numbers and may lie in a ring. Otherwise these inputs are ignored."""
 
     @property
     def y(self) -> Shape:
@@ -37,7 +37,7 @@ class Widths:
 
     @classmethod
     def of_input(cls, config: MachineConfig) -> Widths:
-        """Columns are numbers as well as parts of addresses."""
+        """The widths for an input. Its columns are numbers as well as parts of addresses."""
         address = config.fm_address_bits
         return cls(address, max(address, COLUMN_NUMBER), greatest("s_x").bit_length(), True)
 
@@ -53,17 +53,17 @@ def ring_add(a: Value, b: Value, ring: Value) -> Value:
 
 
 def in_ring(total: Value, ring: Value) -> Value:
-    """A sum of two numbers that are in the ring, so one subtraction suffices, whose sign tells whether it was due. That of no
-    ring (0) changes nothing."""
+    """A sum of two numbers that are in the ring, taken into the ring. One subtraction suffices, and its sign tells whether it
+    was due. With no ring (0) it changes nothing."""
     less = total - ring
     return Mux(less[-1], total, less)[: len(total)]
 
 
 def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
-    """A walk: ``repeats`` times over ``height`` rows of ``width`` pixels.
+    """A walk that goes ``repeats`` times over ``height`` rows of ``width`` pixels.
 
-    Each pixel has a ``row`` address (within ``ring`` if that is not 0), a row number ``y`` and a ``column``;
-    they start as given and grow by their steps. ``carried`` comes out unchanged.
+    Each pixel has a ``row`` address (within ``ring`` if that is not 0), a row number ``y`` and a ``column``. They start as
+    given and grow by their steps. ``carried`` comes out unchanged.
     """
     return data.StructLayout({
         "width": unsigned(12),
@@ -81,7 +81,7 @@ def raster_layout(widths: Widths, carried: ShapeLike) -> data.StructLayout:
 
 
 def pixel_layout(widths: Widths) -> data.StructLayout:
-    """One pixel lane; ``valid`` is low for lanes behind the last pixel."""
+    """One pixel lane. ``valid`` is low for lanes behind the last pixel."""
     return data.StructLayout({
         "valid": unsigned(1),
         "row": unsigned(widths.row),
@@ -92,7 +92,7 @@ def pixel_layout(widths: Widths) -> data.StructLayout:
 
 def group_layout(widths: Widths, lanes: int, carried: ShapeLike) -> data.StructLayout:
     """The pixels of one step, whether all lanes have one in the same row, and where the step stands: first or last of the walk,
-    last of one repeat."""
+    or last of one repeat."""
     return data.StructLayout({
         "pixels": data.ArrayLayout(pixel_layout(widths), lanes),
         "one_row": unsigned(1),

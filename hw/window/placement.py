@@ -1,4 +1,4 @@
-"""Output placement: the feature-map words into which an instruction's results go."""
+"""Output placement: finds the feature-map words into which an instruction's results go."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from isa.config import MachineConfig
 
 
 def placement_layout(config: MachineConfig, long: bool = False) -> data.StructLayout:
-    """The output fields of an instruction; ``outer`` is the number of chunks (CONV) or channel vectors (POOL). ``long``: its
-    outputs may have 16 bits (``y16``)."""
+    """The output fields of an instruction. ``outer`` is the number of chunks (CONV) or channel vectors (POOL). With ``long``
+    its outputs may have 16 bits (``y16``)."""
     return data.StructLayout({
         "ticket": TICKET_BITS,
         **shapes_of(config, "o_addr", "o_xs", "o_ys", "o_cs", "o_h", "o_w"),
@@ -30,11 +30,11 @@ def placement_layout(config: MachineConfig, long: bool = False) -> data.StructLa
 def place_layout(
     config: MachineConfig, lanes: int, chunks_per_word: int, words_per_chunk: int, long: bool = False
 ) -> data.StructLayout:
-    """Where the results of one cycle go.
+    """The places of the results of one cycle.
 
-    ``part``: which chunk of the word this is; ``word``: which word of the chunk. ``outside``: an address
-    is beyond the buffer. ``last`` of the instruction ``ticket``. ``long``: results may have 16 bits (``y16``); then a chunk has
-    twice the words, of low bytes and of high bytes by turns.
+    ``part`` is the number of the chunk in the word, ``word`` that of the word in the chunk. ``outside``: an address is beyond
+    the buffer. ``last`` marks the last place of the instruction ``ticket``. With ``long`` results may have 16 bits (``y16``);
+    then a chunk has twice the words, of low bytes and of high bytes by turns.
     """
     words = 2 * words_per_chunk if long else words_per_chunk
     return data.StructLayout({
@@ -49,15 +49,14 @@ def place_layout(
 
 
 class Placement(wiring.Component):
-    """Walks outer iteration, pixel group, sub-step and word of the chunk: one place per cycle.
+    """Walks outer iteration, pixel group, sub-step and word of the chunk, one place per cycle.
 
-    ``advances`` are the pixels of a group's sub-steps, e.g. ``(1, 1)`` for a group of two pixels that
-    are written one by one; a group always takes all its sub-steps, so that the walk matches a drain
-    that knows nothing of row ends. An output channel vector takes ``chunks_per_word`` outer iterations,
-    or an outer iteration fills ``words_per_chunk`` vectors.
+    ``advances`` are the pixels of a group's sub-steps, e.g. ``(1, 1)`` for a group of two pixels that are written one by one. A
+    group always takes all its sub-steps, so that the walk matches a drain that knows nothing of row ends. An output channel
+    vector takes ``chunks_per_word`` outer iterations, or an outer iteration fills ``words_per_chunk`` vectors.
 
-    No cycle is lost between instructions of more than a few steps. Latency 8 and the raster's rounds; ``o.valid``
-    comes from a register, and stalls reach no further than a queue of two.
+    No cycle is lost between instructions of more than a few steps. The latency is 8 and the raster's rounds. ``o.valid`` comes
+    from a register, and stalls reach no further than a queue of two.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Placement(wiring.Component):
         words_per_chunk: int = 1,
         long: bool = False,
     ) -> None:
-        """``long``: outputs may have 16 bits, which take two words for one."""
+        """With ``long`` outputs may have 16 bits, which take two words for one."""
         self.config = config
         self.lanes = lanes
         self.advances = tuple(advances)
@@ -187,7 +186,7 @@ class Placement(wiring.Component):
 
 
 def last_word(place: data.View, words_per_chunk: int) -> Value | int:
-    """The number of a chunk's last word, which with ``y16`` has twice as many."""
+    """The number of a chunk's last word. With ``y16`` a chunk has twice as many words."""
     if "y16" not in place.shape().members:
         return words_per_chunk - 1
     return Mux(place.y16, 2 * words_per_chunk - 1, words_per_chunk - 1)

@@ -1,4 +1,4 @@
-"""A short queue whose ``ready`` does not depend on the reader: it cuts the back-pressure path between two parts."""
+"""A short queue whose ``ready`` does not depend on the reader. So it cuts the back-pressure path between two parts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hw.copies import Spread
 from isa.config import MachineConfig
 
 MANY = 16
-"""Entries too many for a count of theirs to be one LUT deep."""
+"""The entries from which on a count of them is not one LUT deep."""
 
 
 class Queue(wiring.Component):
-    """First in, first out, ``depth`` entries, latency 1, one entry per cycle.
+    """First in, first out, with ``depth`` entries, a latency of 1 and one entry per cycle. It stalls ``i`` while it is full.
 
-    ``i.ready`` and ``o.valid`` come from registers alone. A depth of 2 suffices to carry one entry per
-    cycle; more entries absorb stalls. The storage is read asynchronously (LUT RAM), so keep it short.
-    A few entries are counted; of ``MANY``, whose number is rounded up to a power of two, each pointer has a bit more than the
-    storage, and nothing is counted.
+    ``i.ready`` and ``o.valid`` come from registers alone. A depth of 2 suffices to carry one entry per cycle; more entries
+    absorb stalls. The storage is read asynchronously (LUT RAM), so keep it short. A few entries are counted. A depth of
+    ``MANY`` or more is rounded up to a power of two; then each pointer has a bit more than the storage needs, and nothing is
+    counted.
     """
 
     def __init__(self, shape: ShapeLike, depth: int = 2, more: Mapping[str, Member] | None = None) -> None:
-        """``more`` members, of a queue that is stored otherwise."""
+        """``more`` has further members, for a queue that is stored in another way."""
         if depth < 2:
             raise ValueError(f"queue depth {depth}: expected at least 2, or the queue halves the rate")
         self.depth = depth if depth < MANY else 1 << ceil_log2(depth)
@@ -52,13 +52,13 @@ class Queue(wiring.Component):
             self._store(m, push, written, Spread(m, taken, Mux(pop, taken + 1, taken), "sync"))
             room = Signal(init=1)
             nearly = Signal()
-            """One more, and it is full."""
+            """The queue is full after one more entry."""
             m.d.comb += [
                 nearly.eq((written + 1)[: len(written)] ^ taken == self.depth),
                 self.i.ready.eq(room),
                 self.o.valid.eq(written != taken),
             ]
-            # In a module of its own, as below.
+            # This has a module of its own, as below.
             m.submodules.count = late = Module()
             late.d.sync += room.eq((self.o.ready & self.o.valid) | (room & ~(push & nearly)))
             return m
@@ -66,7 +66,7 @@ class Queue(wiring.Component):
         room = Signal(init=1)
         some = Signal()
         m.d.comb += [self.i.ready.eq(room), self.o.valid.eq(some)]
-        # In a module of its own: what comes and goes is known late, and is put together there once more.
+        # ``comes`` and ``goes`` are known late, so this has a module of its own, which computes them once more.
         m.submodules.count = late = Module()
         comes, goes = self.i.valid & room, self.o.ready & some
         with late.If(comes & ~goes):
@@ -81,7 +81,7 @@ class Queue(wiring.Component):
         return m
 
     def _store(self, m: Module, push: Value, last: Signal, first: Spread) -> None:
-        """The storage. An entry comes to the place ``last``, and that of ``first`` is shown."""
+        """Builds the storage. An entry is written at the place ``last``, and the one at ``first`` is shown."""
         self._memory(m, "storage", push, last, first, Value.cast(self.i.payload), Value.cast(self.o.payload))
 
     def _memory(self, m: Module, name: str, en: Value, last: Signal, first: Spread, i: Value, o: Value) -> None:
@@ -92,7 +92,7 @@ class Queue(wiring.Component):
 
 
 class RamQueue(wiring.Component):
-    """A ``Queue`` in memory of the style ``queue_ram``, for what is wide and waits long: latency 2."""
+    """A ``Queue`` in memory of the style ``queue_ram``, for entries that are wide and wait long. The latency is 2."""
 
     def __init__(self, config: MachineConfig, shape: ShapeLike, depth: int) -> None:
         self.config = config

@@ -1,4 +1,4 @@
-"""Output pixels in raster order, several at a time, with the address parts that belong to each."""
+"""Output pixels in raster order, several at a time, with their parts of addresses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from hw.window.pixels import Widths, group_layout, raster_layout
 
 
 class RasterWalk(wiring.Component):
-    """Walks a raster; one group of ``lanes`` pixels per cycle, also from walk to walk.
+    """Walks a raster, one group of ``lanes`` pixels per cycle, also from walk to walk.
 
-    ``advances`` lists by how many pixels successive steps go on (``(px_p,)`` for whole groups; ``(2, 1)``
-    takes groups of three pixels in two steps). Lanes beyond the advance are invalid, and a walk ends only
-    with the last step of the list.
+    ``advances`` lists the pixels by which successive steps go on (``(px_p,)`` for whole groups; ``(2, 1)`` takes groups of
+    three pixels in two steps). Lanes beyond the advance are invalid, and a walk ends only with the last step of the list.
 
-    The settings of a walk are held until its first group is put out, and the next one comes after that; what is needed longer
-    is copied. Four stages:
+    The settings of a walk are held until its first group is put out, and the next walk's come after that. Settings that are
+    needed longer are copied. There are four stages:
 
     =============  =====================================================================================
     ``held_walk``  multiples of the three steps, while the previous walk still runs
@@ -33,8 +32,8 @@ class RasterWalk(wiring.Component):
     add            the lanes' address parts: last group's pixel plus these
     =============  =====================================================================================
 
-    So the recurrence from group to group is a look at a few bits in ``counted`` and one addition in ``add``,
-    whatever the number of lanes. Latency 5 and a cycle for each of the ``raster_rounds``; stalls with ``o.ready``.
+    So the recurrence from group to group is a choice by a few bits in ``counted`` and one addition in ``add``, whatever the
+    number of lanes. The latency is 5 and a cycle for each of the ``raster_rounds``. It stalls while ``o`` is not ready.
     """
 
     def __init__(self, widths: Widths, lanes: int, advances: Sequence[int], carried: ShapeLike) -> None:
@@ -52,13 +51,14 @@ class RasterWalk(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         release, accept, move, leads = (Signal(name=name) for name in ("release", "accept", "move", "leads"))
-        """The first group of a walk is counted; the next one is; what is counted is chosen from; a first group is chosen."""
+        """``release``: the first group of a walk is counted. ``accept``: the next group is counted. ``move``: the counted group
+        is chosen from. ``leads``: a first group is chosen."""
         free = Signal()
         walk, steps, armed = held_walk(m, self.i, self.widths, self.lanes, release, leads & free)
         place, placed = counted(m, walk, self.lanes, self.advances, armed, release, accept)
         chosen = self._choose(m, walk, steps, release, place, placed, move)
         self._add(m, walk, place, chosen, move, free)
-        # In a module of its own: ``o.ready`` comes late, and synthesis would make a chain of these three.
+        # ``o.ready`` comes late, so this has a module of its own. Otherwise synthesis would make a chain of these three.
         m.submodules.late = late = Module()
         late.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
@@ -73,7 +73,7 @@ class RasterWalk(wiring.Component):
         self, m: Module, walk: data.View, multiples: data.View, release: Signal, place: data.View, placed: Signal,
         move: Signal,
     ) -> _Chosen:  # fmt: skip
-        """Take of each lane the multiples that its place asks for; ``move``: the next stage takes them."""
+        """Takes for each lane the multiples that its place asks for. ``move``: the next stage takes them."""
         n = self.lanes
         steps = Signal(multiples_layout(self.widths, n))
         start = Signal(_start_layout(self.widths))
@@ -109,7 +109,7 @@ class RasterWalk(wiring.Component):
     def _add(
         self, m: Module, walk: data.View, place: data.View, chosen: _Chosen, move: Signal, free: Signal
     ) -> None:  # fmt: skip
-        """Turn each group's places into addresses. Registers take anything where nothing is chosen: no walk has begun."""
+        """Turns each group's places into addresses. Where nothing is chosen no walk has begun, and registers take any value."""
         n = self.lanes
         group = chosen.group
         base = Signal(_start_layout(self.widths))
@@ -154,12 +154,12 @@ class RasterWalk(wiring.Component):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What the stage ``choose`` holds."""
+    """The registers of the stage ``choose``."""
 
     group: data.View
     valid: Signal
     start: data.View
-    """Where the walk that is set up begins."""
+    """The start of the walk that is being set up."""
 
 
 def _start_layout(widths: Widths) -> data.StructLayout:
@@ -167,8 +167,9 @@ def _start_layout(widths: Widths) -> data.StructLayout:
 
 
 def _rise_layout(widths: Widths, lanes: int) -> data.StructLayout:
-    """By what a lane's pixel is further on than the first, in rows; its column is so far ``beside`` that one's, or beside the
-    row's start, where it ``wrapped``. ``row_less``: the same within the ring, where the sum with ``row`` is beyond its end."""
+    """The distance of a lane's pixel from the first one: its rows, and its columns ``beside`` that pixel, or beside the row's
+    start where it ``wrapped``. ``row_less`` is the distance in rows within the ring, for a sum with ``row`` that is beyond its
+    end."""
     multiples = multiples_layout(widths, lanes)
     return data.StructLayout({
         "row": unsigned(widths.row),

@@ -1,4 +1,4 @@
-"""The loop over the taps of each pixel group."""
+"""Loops over the taps of each pixel group."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from isa.config import MachineConfig
 
 
 class OneTap:
-    """A step takes one tap of each pixel. POOL may take several (``hw/pool/taps.py``)."""
+    """A step that takes one tap of each pixel. POOL may take several (``hw/pool/taps.py``)."""
 
     def __init__(self, settings: Any) -> None:
         self.taken: Value = Const(1)
-        """Columns of the kernel that a step takes."""
+        """The columns of the kernel that a step takes."""
         self.stride: Value = settings.d_x
-        """Columns of the input from the taps of one step to those of the next."""
+        """The columns of the input from the taps of one step to those of the next."""
 
     def suffice(self, columns: Value, steps: int) -> Value:
-        """``columns`` of the kernel are taken in so many steps, or fewer."""
+        """High if ``columns`` of the kernel are taken in ``steps`` steps or fewer."""
         return at_most(columns, steps)
 
     def fits(self, new: Any) -> Value:
-        """A step takes a whole kernel row of the group ``new``."""
+        """High if a step takes a whole kernel row of the group ``new``."""
         return at_most(new.carried.k_w, 1)
 
     def begin(self, new: Any) -> list[Any]:
-        """Registers that the group ``new`` sets."""
+        """The assignments to the registers that the group ``new`` sets."""
         return []
 
     def marks(self, columns: Value, last_columns: Value) -> dict[str, Value]:
-        """What goes along with a step: ``columns`` of the kernel row are left, which are the last ones."""
+        """The marks of a step. ``columns`` of the kernel row are left; ``last_columns``: they are the last ones."""
         return {}
 
 
 class TapLoop(wiring.Component):
-    """Loops ``ky``, ``kx`` and inner vector over each pixel group; one step in every cycle in which ``move`` is high.
+    """Loops ``ky``, ``kx`` and inner vector over each pixel group, one step in every cycle in which ``move`` is high.
 
-    ``o`` shows the step at hand, if ``o.valid``, from registers. The next group is taken with the last step of the one before,
-    so no cycle is lost between groups. Offsets are those that all pixels of a group share. ``period`` counts the outer
-    iterations until the input moves on.
+    ``o`` shows the step at hand, if ``o.valid``, from registers. It stalls while ``move`` is low. The next group is taken with
+    the last step of the one before, so no cycle is lost between groups. All pixels of a group share the offsets. ``period``
+    counts the outer iterations until the input moves on.
     """
 
     def __init__(self, config: MachineConfig, lanes: int, taps: int = 1) -> None:
-        """``taps``: the most that a step takes."""
+        """``taps`` is the most that a step takes."""
         self.config = config
         self.taps = taps
         self.settings = taps_layout(config, taps)
@@ -61,7 +61,7 @@ class TapLoop(wiring.Component):
         })
 
     def steps(self, m: Module, settings: Any, new: Any) -> OneTap:
-        """How many taps a step takes, of the instruction at hand and of the group that comes next."""
+        """The taps of a step, for the instruction at hand and for the group that comes next."""
         return OneTap(settings)
 
     def elaborate(self, platform: object) -> Module:
@@ -81,10 +81,10 @@ class TapLoop(wiring.Component):
         vectors_over, last_columns, last_row = (Signal(name=name) for name in ("vectors_over", "last_columns", "last_row"))
         """The counters of vectors, columns and rows end with this step. The next step waits for all of them."""
         few_columns, period_over = (Signal(name=name) for name in ("few_columns", "period_over"))
-        """A step takes a whole kernel row; ``period`` is at 1."""
+        """``few_columns``: a step takes a whole kernel row. ``period_over``: ``period`` is at 1."""
         columns_over, taps_over = (Signal(name=name) for name in ("columns_over", "taps_over"))
         last_taps = Signal()
-        """``last_columns`` and ``last_row``."""
+        """Both ``last_columns`` and ``last_row`` are high."""
         marks = steps.marks(columns, last_columns)
         if self.config.act16:
             m.d.comb += o.low.eq(t.x16 & ~vectors[0])
