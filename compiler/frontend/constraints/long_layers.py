@@ -12,7 +12,7 @@ from isa.requantisation import LONG_SUM_BITS
 
 LONG = ("Conv", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool", "ReduceMean", "Add")
 MOST = (1 << 15) + (1 << 7)
-"""What a number of two bytes, the low one less 128, is at most."""
+"""The greatest distance from 0 of a number of two bytes, the low one less 128."""
 MOST_JOINED = 512
 MOST_RATIO = 127
 
