@@ -1,4 +1,5 @@
-"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: a head works on its part of the channels, after the last one."""
+"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: each head works on its part of the channels, behind the head
+before."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ from compiler.zoo.squeeze import GatedNetwork
 
 WIDTHS, DEPTHS, HEADS = (64, 128, 192), (1, 2, 3), 4
 KEYS, WINDOW, KERNEL = 16, 7, 5
-"""Features of queries and keys, pixels of a window, kernel over the queries."""
+"""The features of queries and keys, the side of a window, and the kernel over the queries."""
 
 
 def cascaded(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, widths: tuple[int, ...] = WIDTHS,
     depths: tuple[int, ...] = DEPTHS, window: int = WINDOW,
 ) -> ModelProto:  # fmt: skip
-    """Four convolutions, then stages of a depthwise convolution, two layers and attention, each with a residual."""
+    """The network: four convolutions, then stages of a depthwise convolution, two layers and attention, each with a
+    residual."""
     net = GatedNetwork("efficientvit_m0", seed)
     x = net.image(batch, size)
     for share in (8, 4, 2, 1):
@@ -37,14 +39,14 @@ def _mixed(net: GatedNetwork, x: Value) -> Value:
 
 
 def _merged(net: GatedNetwork, x: Value, channels: int) -> Value:
-    """Half the sides, between layers as in each block."""
+    """A map with half the sides, made between layers as in each block."""
     y = net.relu(net.conv(_mixed(net, x), 4 * x.channels))
     y = net.gated(net.relu(net.depthwise(y, 3, 2)), x.channels, hard=False, between=net.relu)
     return _mixed(net, net.conv(y, channels))
 
 
 def _windowed(net: GatedNetwork, x: Value, window: int) -> Value:
-    """Attention in windows that are a batch of maps, where the map is greater than one."""
+    """Attention in windows, which are a batch of maps if the map is larger than one."""
     n, c, h, w = x.shape
     if h <= window:
         return _attention(net, x)
@@ -57,7 +59,7 @@ def _windowed(net: GatedNetwork, x: Value, window: int) -> Value:
 
 
 def _attention(net: GatedNetwork, x: Value) -> Value:
-    """Features of a head are rows, and pixels columns."""
+    """Attention with the features of a head as rows, and pixels as columns."""
     n, c, h, w = x.shape
     pixels, size = h * w, c // HEADS
     made: list[Value] = []

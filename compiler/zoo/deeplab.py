@@ -8,7 +8,7 @@ from compiler.zoo.network import Network, Value
 from compiler.zoo.resnet import basic_block
 
 RATES = (6, 12, 18)
-"""Dilations of the pyramid, the paper's for 1/16 of the size."""
+"""The dilations of the pyramid, the paper's for 1/16 of the size."""
 
 
 def deeplab(batch: int = 1, size: int = 256, seed: int = 0, classes: int = 21, width: int = 64) -> ModelProto:

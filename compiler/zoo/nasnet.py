@@ -73,7 +73,7 @@ def _reduction_cell(net: Network, x: Value, before: Value, filters: int) -> Valu
 
 
 def _separable(net: Network, x: Value, filters: int, kernel: int, stride: int = 1) -> Value:
-    """ReLU, depthwise, point-wise, twice; the stride is in the first depthwise."""
+    """ReLU, a depthwise and a point-wise convolution, twice; the first depthwise one has the stride."""
     for step in (stride, 1):
         x = net.conv(net.depthwise(net.relu(x), kernel, step, "same"), filters)
     return x
