@@ -86,8 +86,7 @@ def check_constants(model: Model) -> None:
 
 
 def check_windows(nodes: Iterable[Node]) -> None:
-    """Refuses dilated pools with SAME pads: onnxruntime computes these pads without the dilation, so the size is not the
-    inferred one."""
+    """Refuses dilated pools with SAME pads: onnxruntime leaves the dilation out of these pads, and infers another size."""
     for node in nodes:
         dilation = node.integers("dilations", ())
         mode = node.text("auto_pad", "NOTSET")
@@ -124,8 +123,7 @@ def finite(model: Model, node: Node) -> bool:
 
 
 def _check_call(model: Model, node: Node) -> None:
-    """Checks a call of an integer definition: all inputs but its operands are constants of int64, as the compiler writes
-    them."""
+    """Checks a call of an integer definition: its inputs but the operand are int64 constants, as the compiler writes them."""
     definitions = {**INPUTS, **long_maps.INPUTS}
     names = definitions.get(node.op_type, ())
     if len(node.inputs) != len(names):

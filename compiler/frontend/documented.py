@@ -22,8 +22,7 @@ NEIGHBOURS = {
     WOULD_ABORT: "a mistake of onnxruntime; export the model without control flow",
     NOT_FOLLOWED: "its ties are rounded as float32 noise has it; `--inexact` puts it on the machine, a step off here and there",
 }
-"""What to do about reasons that come from a node's surroundings or from onnxruntime's floats, by the beginning of the
-reason."""
+"""The remedies for reasons that come from a node's neighbours or from onnxruntime's floats, by the beginning of the reason."""
 CONFIGURATION = {
     r"no tiling fits configuration \S+: ": "choose a configuration with more of what the rest of the sentence names",
     r"configuration \S+ has CONV's lanes shift \(requant\), and scales of it are no powers of two":
@@ -32,10 +31,10 @@ CONFIGURATION = {
     r"rows of ROW have \d+ elements at most \(row_words\), ": "set row_words in the configuration, for rows of 4096 at most",
     r"MISC sums and compares \d+ channels at most, ": "leave it so, or cut the channels in two",
 }
-"""What to do about reasons that come from a configuration, by a pattern of the reason."""
+"""The remedies for reasons that come from a configuration, by a pattern of the reason."""
 UNKNOWN = "no unit of the machine computes "
 BUILD_ROWS = "set build_rows = true in the configuration, and quantise what it reads and makes"
-"""What helps for operators that ROW computes."""
+"""The remedy for operators that ROW computes."""
 
 
 def documented(reason: str) -> bool:

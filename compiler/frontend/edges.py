@@ -19,12 +19,12 @@ LAYOUTS = (AS_IT_IS, "nhwc")
 
 @dataclass(frozen=True)
 class Edges:
-    """What the user's inputs and outputs are like.
+    """The form of the user's inputs and outputs, where it differs from the model's.
 
     With ``mean`` and ``scale``, one number or one for each channel, the model gets ``(x - mean) / scale`` of each float input.
-    ``input_type`` and ``output_type`` replace float where the machine has 8 bits. With a mean or a scale an 8-bit input has
-    whole numbers, as pixels are; else it has the quantised numbers. ``input_layout`` is ``nhwc`` for inputs whose channels come
-    last, though second in the model.
+    ``input_type`` and ``output_type`` are 8-bit types in place of float. With a mean or a scale an 8-bit input has whole
+    numbers, as pixels are; else it has the numbers that the float input would be quantised to. ``input_layout`` is ``nhwc`` for
+    inputs whose channels come last, though second in the model.
     """
 
     input_type: str = AS_IT_IS

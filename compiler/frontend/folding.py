@@ -14,8 +14,7 @@ from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 MOST_TURNS = 10_000
-"""The most turns of a loop over constants that is computed here. A loop with more turns, or an unknown number of them,
-stays."""
+"""The most turns of a loop over constants that is computed here; a loop with more or unknown turns stays."""
 _ALIASES = {"Identity", "Dropout"}
 
 
@@ -117,8 +116,7 @@ def _immediate(model: Model, node: Node) -> Array | None:
 
 
 def without_identities(model: Model) -> Model:
-    """The model without Identity and Dropout, which only rename at inference. The names of outputs and captured tensors
-    stay."""
+    """The model without Identity and Dropout, which only rename at inference; outputs and captured tensors keep their names."""
     producers = model.producers()
     renamed: dict[str, str] = {}
     outputs = set(model.outputs)

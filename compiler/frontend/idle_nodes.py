@@ -12,8 +12,7 @@ from compiler.frontend.model import Model, Node
 
 
 def without_idle_nodes(model: Model) -> Model:
-    """The model without idle nodes, with the same function. Such nodes become Identity, and go as Identity does. The model's
-    types are known."""
+    """The model without idle nodes, with the same function; they become Identity, and are removed as such. It has its types."""
     nodes = [
         Node(node.name, "Identity", (node.inputs[kept],), node.outputs)
         if (kept := _passed_on(model, node)) is not None

@@ -77,8 +77,7 @@ def _as_written(node: Node, window: Window) -> Window:
 
 
 def _dense(ctx: Context, node: Node, x: Ends, y: Ends, shape: Shape4) -> Sums:
-    """The sums of a dense layer, on the channels of each pixel, or on a flattened map, which the weights cover as a kernel
-    does."""
+    """The sums of a dense layer on the channels of each pixel, or on a flattened map, where the weights are a kernel."""
     given = weights_behind(ctx, node.inputs[1])
     require(general.weights_constant, given if given.values.ndim == 2 else None)
     require(dense.plain_gemm, node)
@@ -141,8 +140,7 @@ def _reduced(ctx: Context, node: Node) -> set[str]:
 
 
 def _sum(xs: tuple[Ends, ...], y: Ends, inputs: int, outputs: int) -> Sums:
-    """The sums of an Add: two whole weights for each output, in the ratio of the scales. The first zero-point counts for
-    both."""
+    """The sums of an Add: two whole weights for each output, in the ratio of the scales. Both use the first zero-point."""
     first, second = xs
     ratio = Fraction(float(first.scale) / float(second.scale)).limit_denominator(constraints.MOST_RATIO)
     require(constraints.long_ratio, ratio, first.scale, second.scale)

@@ -78,8 +78,7 @@ class Form:
 
 
 def form_of(shape: Sequence[int], order: Sequence[int] = ()) -> Form:
-    """The form of a shape. Three dimensions are a map of height 1, two are a map of one pixel. ``order`` replaces the axes'
-    own."""
+    """The form of a shape, with axes in ``order``. Three dimensions are a map of height 1, two are a map of one pixel."""
     rank = len(shape)
     require(constraints.long_sides, rank)
     axes = tuple(order) or tuple(range(rank))

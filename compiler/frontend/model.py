@@ -158,8 +158,7 @@ def large_constants(model: Model) -> dict[str, Array]:
 
 
 def hollow_proto(model: Model, outputs: Sequence[str]) -> onnx.ModelProto:
-    """The model without its large constants, which a session gets as arrays: to write and parse them would take longer than a
-    run."""
+    """The model without its large constants, which a session gets as arrays: it is faster than to write and parse them."""
     large = large_constants(model)
     rest = {k: v for k, v in model.constants.items() if k not in large}
     proto = part_proto(replace(model, constants=rest), model.nodes, model.inputs, outputs)

@@ -70,8 +70,7 @@ def segments(graph: XGraph) -> int:
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
-    """Machine operations (which come in order) and CPU parts, each behind the makers of its operands, also those on the
-    host."""
+    """Machine operations (given in order) and CPU parts, each behind the makers of its operands, host tensors included."""
     waiting = {name: part for part in cpu for name in (*part.outputs, *part.onnx_outputs)}
     makers: dict[str, Op] = {op.output: op for op in machine} | dict(waiting)
     done: set[str] = set()

@@ -54,8 +54,7 @@ FOR_ACCURACY = "kept in float for accuracy"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
 WOULD_ABORT = "onnxruntime aborts when it loads the model with its quantised parts"
 MOST_DOUBTFUL = 8
-"""An operation goes to the CPU if this many results of a run would differ from onnxruntime's, with all cases equally
-frequent."""
+"""An operation goes to the CPU if so many results of a run would differ from onnxruntime's, were all cases as frequent."""
 PLAIN = Edges()
 
 

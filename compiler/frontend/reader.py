@@ -231,8 +231,7 @@ def _input_types(
 
 
 def _loosely_resolved(model: Model) -> Model:
-    """The model with its types. Where a branch of If has other sizes than the inputs, onnxruntime is not told the inputs'
-    shapes."""
+    """The model with its types. If a branch is for other sizes than the inputs have, onnxruntime is not told their shapes."""
     captured = {name for node in model.nodes for name in node.captures()}
     if not captured:
         return _resolved(model)

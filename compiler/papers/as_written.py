@@ -27,8 +27,7 @@ from compiler.search.pricing import partition_into, priced, saving_over_alone
 from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 20
-"""The most operations of a group. The paper has no such limit. If a formula allows longer ones, the result is not called
-exact."""
+"""The most operations of a group. The paper has no limit; if a formula allows longer ones, the result is not called exact."""
 MOST_OF_A_SIZE = 400
 """The most groups of equal size for which the formula is computed."""
 
@@ -77,15 +76,14 @@ def by_measure(evaluator: Evaluator, objective: Objective) -> Model:
 
 
 def modelled_like(evaluator: Evaluator, model: Model) -> Modelled:
-    """An evaluator with this model for the same graph and machine. It shares ``sets``, and so keeps the decisions of
-    schedules."""
+    """An evaluator with this model for the same graph and machine; it shares ``sets``, which has decisions of schedules."""
     made = Modelled(evaluator.config, evaluator.graph, evaluator.database, told=evaluator.told, model=model)
     made.sets = evaluator.sets
     return made
 
 
 def choose_optimus(modelled: Modelled, objective: Objective = DRAM) -> Partition:
-    """Algorithm 1 with equation 3. Operations that share an input depend on the same data (section 6), and may be in one
+    """Algorithm 1 with equation 3. Operations that share an input depend on the same data (section 6) and may be in one
     group."""
     sets = modelled.sets
     grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, objective))

@@ -79,8 +79,7 @@ class Tiles:
         return max(self.size(name, axis) for name in self.outputs)
 
     def needed(self, tile: int, axis: int) -> dict[str, int]:
-        """The rows (or columns) of each map under ``tile`` of those of the greatest output; other outputs have an equal
-        share."""
+        """The rows (columns) of each map under ``tile`` of those of the greatest output; other outputs have an equal share."""
         count = -(-self.most(axis) // tile)
         found = dict.fromkeys(self.maps, 0)
         for name in self.outputs:

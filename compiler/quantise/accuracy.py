@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many of ``samples`` labelled inputs the float and the quantised model get right, and on how many they agree."""
+    """The numbers of labelled inputs: all ``samples``, those that each model gets right, and those on which the two agree."""
 
     samples: int
     float_right: int

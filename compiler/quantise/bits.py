@@ -129,8 +129,7 @@ def _can(model: Model, node: Node) -> bool:
 
 
 def _products(model: Model, layers: Mapping[Way, Node], feeds: Sequence[Feeds]) -> dict[Way, Float64]:
-    """The products of a layer's inputs with each other, summed over places and samples, for the layers whose rounding uses
-    them."""
+    """The products of inputs with each other, summed over places and samples, for the layers whose rounding uses them."""
     asked = {
         way: node for way, node in layers.items()
         if model.constants[way[0]].size // model.constants[way[0]].shape[way[1]] <= MOST_INPUTS

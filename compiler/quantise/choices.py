@@ -22,14 +22,15 @@ FOLLOW = (EXACT, USUAL, INEXACT)
 
 @dataclass(frozen=True)
 class Choices:
-    """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
+    """All that a user chooses.
 
-    ``method``: a calibration method for all tensors, or ``measured``: what ``compiler.quantise.refine`` finds best.
-    ``accuracy``: decibels that each output is to reach, ``top1``: share of inputs whose greatest output is to stay, on
-    calibration inputs that are held back; layers stay in float for it. ``weights``: their bits (``compiler.quantise.bits``).
-    ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
-    what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
-    ``activations``: bits of what dense layers read and make, 8 or 16, and ``only`` of which of them.
+    ``keep_float`` has names of nodes, or patterns such as ``head/*``, that stay on the CPU in float. ``method`` is a
+    calibration method for all tensors; with ``measured``, ``compiler.quantise.refine`` finds the best one. ``accuracy`` is the
+    decibels that each output must reach, and ``top1`` the share of inputs whose greatest output must stay the same, on
+    calibration inputs that are held back; layers stay in float for it. ``weights`` are their bits (``compiler.quantise.bits``).
+    With ``rest`` the float nodes of a partly quantised model are quantised, too. ``follow`` says how much stays on the CPU
+    because it cannot follow onnxruntime's kernels in all cases (``FOLLOW``). ``activations`` are the bits of what dense layers
+    read and make, 8 or 16; ``only`` names the layers that have 16.
     """
 
     scheme: str = "free"

@@ -25,8 +25,7 @@ from compiler.quantise.statistics import Feeds, Statistics, collected
 MOST_MEAN_RATIO = 128.0
 """The greatest ratio of a mean's input scale to its output scale times the pixels; onnxruntime's kernel takes less than 256."""
 RESIZED_BITS = 8
-"""The significant bits of a scale that is resized. Float32 then also holds the 8 of a value, and the 8 of a pixel's shares at a
-factor of 8."""
+"""The significant bits of a resized tensor's scale: float32 also holds the 8 of a value, and 8 for shares at a factor of 8."""
 FEW = 4096
 """The form of a tensor of fewer values holds all of them; outliers say nothing there."""
 LATE = 16
@@ -143,8 +142,7 @@ class Draft:
 def _coarsen_means(
     model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
 ) -> None:  # fmt: skip
-    """Makes the scales of means coarser that are tiny beside what they are taken of; onnxruntime's kernel refuses finer
-    ones."""
+    """Makes scales of means coarser that are tiny beside their input's scale; onnxruntime's kernel refuses finer ones."""
     for node in model.nodes:
         found = params.get(node.output)
         shape = model.shape(node.input(0))

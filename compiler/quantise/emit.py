@@ -50,8 +50,7 @@ def written(
 
 
 class _Writer:
-    """Writes the nodes of the quantised model. Each tensor exists in float, in int8, or in both; conversions are written when
-    first asked for."""
+    """Writes the nodes of the quantised model. A tensor is in float, in int8, or both; its first reader adds a conversion."""
 
     def __init__(
         self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme,
@@ -185,8 +184,7 @@ class _Writer:
     def _weights(
         self, name: str, values: Float, axis: int, least: NDArray[np.float64] | None = None, of: str = ""
     ) -> tuple[str, tuple[str, str]]:
-        """The names of the int8 weights, scale and zero-point. With scales below ``least`` the bias ``of`` a tensor
-        overflows."""
+        """The names of int8 weights, scale and zero-point. Scales below ``least`` make the bias of tensor ``of`` overflow."""
         known = self.weights.get((name, axis))
         name = self._by_way(name, (axis, *values.shape))
         scale, whole = (_scale(self.scheme, values, axis), None) if known is None else known
@@ -203,8 +201,7 @@ class _Writer:
         )
 
     def _by_way(self, name: str, way: tuple[int, ...]) -> str:
-        """The name of a constant for one way of reading it. Each way, as by rows or by columns, has its own scales and int8
-        values."""
+        """The name of a constant for one way of reading it; each way (by rows, by columns) has its own scales and values."""
         first = self.ways.setdefault(name, way)
         return name if way == first else f"{name}/{'_'.join(map(str, way))}"
 

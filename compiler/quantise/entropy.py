@@ -14,8 +14,7 @@ UNSEEN = 1e-9
 
 
 def best_threshold(counts: NDArray[np.int64]) -> int:
-    """The number of bins to keep. ``counts`` has values by their distance from zero; greater values are clipped to the last
-    bin."""
+    """The number of bins to keep; ``counts`` are by the distance from zero. Values beyond are clipped to the last bin."""
     places = np.flatnonzero(counts)
     used = int(places[-1]) + 1 if len(places) else 0
     if used <= LEVELS:

@@ -198,8 +198,7 @@ def _is_row(model: Model, node: Node, rank: int) -> bool:
 
 
 def _joins_stream(model: Model, node: Node, reached: set[str]) -> bool:
-    """Whether a node adds a tensor from the CPU to one of the same shape from the machine; what follows stays on the
-    machine."""
+    """Whether a node adds a tensor from the CPU to one of its shape from the machine, which then goes on with the sum."""
     shapes = {model.shape(name) for name in node.inputs}
     return node.op_type == "Add" and len(shapes) == 1 and any(name in reached for name in node.inputs)
 

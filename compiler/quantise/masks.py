@@ -62,8 +62,7 @@ def masked(model: Model) -> Iterator[Masked]:
 
 
 def makers_of_masks(model: Model) -> set[str]:
-    """The names of the nodes that only make masks from outside. They stay in float, because eight bits cannot hold their
-    range."""
+    """The names of the nodes that only make masks from outside; eight bits cannot hold their range, so they stay in float."""
     makers, readers = model.producers(), model.consumers()
     waiting = [each.mask for each in masked(model)]
     found = {each.node.name for each in masked(model)}
@@ -81,8 +80,7 @@ def makers_of_masks(model: Model) -> set[str]:
 
 
 def with_bounded_masks(model: Model) -> Model:
-    """Replaces mask values below ``FAR`` by it, and expands masks from outside that not all rows share to the size of the
-    scores."""
+    """Replaces mask values below ``FAR`` by it. Masks from outside that differ between rows get the scores' size."""
     found = {each.node.name: each for each in masked(model)}
     if not found:
         return model

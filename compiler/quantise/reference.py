@@ -44,8 +44,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The float results that quantised models are compared with. ``expected`` has the compared tensors of each batch, by
-    name."""
+    """The float results that quantised models are compared with: ``expected`` has those of each batch, by name."""
 
     model: Model
     feeds: Sequence[Feeds]
@@ -63,8 +62,7 @@ class Reference:
         return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds], len(outputs))
 
     def noise(self, quantised: Model, factors: Factors = PLAIN) -> list[float]:
-        """The decibels of each compared tensor. ``factors`` are what channels of the quantised model's tensors are divided
-        by."""
+        """The decibels of each compared tensor; the quantised model's channels are divided by ``factors``."""
         return self.noise_of(self.run(quantised), factors)
 
     def run(self, quantised: Model) -> list[Mapping[str, Array]]:

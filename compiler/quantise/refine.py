@@ -69,8 +69,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """The best quantised model. ``float_model`` may have equalised channels; ``kept`` are nodes that stay in float for
-    accuracy."""
+    """The best quantised model. Channels of ``float_model`` may be equalised; ``kept`` nodes stay in float for accuracy."""
 
     float_model: Model
     model: Model

@@ -31,8 +31,7 @@ NEAR = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """The taps along one side. Pixel ``i`` of the map with ``edge`` copies of its ends adds ``weights[k]`` at ``i factor + k -
-    pad``."""
+    """One side: pixel ``i`` of the map with ``edge`` copies of its ends adds ``weights[k]`` at ``i factor + k - pad``."""
 
     factor: int
     weights: Float64

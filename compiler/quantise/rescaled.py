@@ -90,8 +90,7 @@ def with_factors_behind(model: Model) -> Model:
 
 
 def _scaled(model: Model, makers: Mapping[str, Node], readers: Readers, name: str) -> tuple[Node, str, float] | None:
-    """The node that multiplies a tensor by a number, perhaps before the tensor is moved, what the node reads, and the
-    number."""
+    """The node that multiplies a tensor by a number, perhaps before the tensor is moved, its operand, and the number."""
     maker = makers.get(name)
     if maker is None or len(readers[name]) != 1 or name in model.outputs:
         return None

@@ -112,8 +112,7 @@ def _feeds(model: Model, part: Model, calibration: CalibrationData) -> Iterator[
 
 
 def _spliced(model: Model, part: Model, quantised: Model) -> Model:
-    """The model with its float part replaced. Where both use a name, the tensor is renamed in what stays, the node in what
-    comes."""
+    """The model with its float part replaced. Names that both use change: of tensors in the old part, of nodes in the new."""
     replaced = {node.name for node in part.nodes}
     left = [node for node in model.nodes if node.name not in replaced]
     border = {*part.inputs, *part.outputs}

@@ -34,8 +34,7 @@ class Scheme(Protocol):
         """The finest form that holds all values of a range, and 0."""
 
     def least_error(self, values: Statistics, function: Function | None = None) -> Params:
-        """The form with the least squared error on the sample, or on the function's results if only ``function`` reads the
-        tensor."""
+        """The form with the least squared error on the sample, or on results of ``function`` if only it reads the tensor."""
 
     def weights(self, values: Float, axis: int) -> Float:
         """The scales of weights: one, or one for each index of the axis."""
@@ -68,8 +67,7 @@ def errors_of(sample: Float, forms: Sequence[Params], function: Function | None 
 
 
 class PowerOfTwo:
-    """Radix positions: scales are powers of two and zero-points are 0. Each tensor gets the candidate of least squared
-    error."""
+    """Radix positions: scales are powers of two, zero-points are 0. Each tensor gets the candidate of least squared error."""
 
     name = "power_of_two"
 

@@ -1,5 +1,4 @@
-"""Convolutions whose inputs or outputs have 16 bits; in their maps, channel vectors of low bytes and of high bytes
-alternate."""
+"""Convolutions with inputs or outputs of 16 bits; in their maps, channel vectors of low and of high bytes alternate."""
 
 from __future__ import annotations
 

@@ -124,8 +124,7 @@ class Op:
         return past - first
 
     def offset(self, axis: int, first: int, begin: int) -> int:
-        """How far the rows read for row ``first`` reach beyond an operand that begins at row ``begin``; negative if they lie
-        within."""
+        """How far the reads for row ``first`` reach beyond an operand that begins at row ``begin``; negative if within."""
         return begin - self.reads(axis, first, first + 1)[0]
 
     def of_channels(self, first: int, past: int) -> Op:
@@ -260,11 +259,12 @@ OF_ONE = (EltwiseKind.PASS, *OVER_CHANNELS)
 
 @dataclass(frozen=True, eq=False)
 class Eltwise(Op):
-    """With ``x = a - a_zp`` and ``y = b - b_zp``: ADD ``x * m_a + y * m_b + c``; MUL ``x * y * m_a + c``; PASS ``x * m_a + c``;
-    MAX and MIN the greater and the less of ``x * m_a`` and ``y * m_b``, ``+ c``;
-    SLOPE ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``;
-    SUM and HIGHEST ``s * m_a + c``, ``s`` the sum and the greatest of all channels' ``a``;
-    then ``/ 2^shift``, rounded to 24 significant bits and then to an integer.
+    """Arithmetic of one or two maps, element by element; ``x = a - a_zp`` and ``y = b - b_zp``.
+
+    ADD is ``x * m_a + y * m_b + c``, MUL ``x * y * m_a + c``, PASS ``x * m_a + c``. MAX and MIN are the greater and the less of
+    ``x * m_a`` and ``y * m_b``, ``+ c``. SLOPE is ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``. SUM and
+    HIGHEST are ``s * m_a + c``, where ``s`` is the sum or the greatest of all channels' ``a``. The result is divided by
+    ``2^shift``, rounded to 24 significant bits, and then to an integer.
 
     The second input may have height and width 1 (one value per channel): it is broadcast.
     """

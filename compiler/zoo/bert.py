@@ -88,8 +88,7 @@ def mobilebert(
     batch: int = 1, size: int = 128, seed: int = 0, classes: int = 2, width: int = 512, inner: int = 128, depth: int = 24,
     heads: int = 4, words: int = 30522, feeds: int = 4,
 ) -> ModelProto:  # fmt: skip
-    """MobileBERT: narrow layers between wide ones, ReLU, and factors for normalisations. Each word is looked up with its
-    neighbours."""
+    """MobileBERT: narrow layers between wide ones, ReLU, and factors for normalisations. Three neighbours make a word."""
     net = TextNetwork("mobilebert", seed)
     ids, mask = net.words(batch, size)
     word = net.looked_up(ids, words, inner)

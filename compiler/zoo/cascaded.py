@@ -1,5 +1,4 @@
-"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: each head works on its part of the channels, behind the head
-before."""
+"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: heads work one after the other, each on its part of the channels."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ def cascaded(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, widths: tuple[int, ...] = WIDTHS,
     depths: tuple[int, ...] = DEPTHS, window: int = WINDOW,
 ) -> ModelProto:  # fmt: skip
-    """The network: four convolutions, then stages of a depthwise convolution, two layers and attention, each with a
-    residual."""
+    """Four convolutions, then stages of a depthwise convolution, two layers and attention, each with a residual."""
     net = GatedNetwork("efficientvit_m0", seed)
     x = net.image(batch, size)
     for share in (8, 4, 2, 1):

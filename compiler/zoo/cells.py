@@ -60,8 +60,7 @@ def cells_cifar(
     name: str, cells: tuple[Cell, Cell], filters: int, repeats: int, stem: int,
     batch: int = 1, size: int = 32, seed: int = 0, classes: int = 10,
 ) -> ModelProto:  # fmt: skip
-    """Three stages of ``repeats`` normal cells with a reduction cell between two; each halves the size and doubles the
-    width."""
+    """Three stages of ``repeats`` normal cells. A reduction cell between two halves the size and doubles the width."""
     net = Network(name, seed)
     x = before = net.conv(net.image(batch, size), stem, 3)
     return _stages(net, cells, x, before, filters, (repeats, repeats, repeats), classes)

@@ -81,8 +81,7 @@ def yolov5n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -
 
 
 def yolov8n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -> ModelProto:
-    """YOLOv8n; ``size`` is a multiple of 32. Distances are means of distributions, one column for each pixel of the three
-    maps."""
+    """YOLOv8n; ``size`` is a multiple of 32. Distances are means of distributions, a column for each pixel of three maps."""
     net = _Detector("yolov8n", seed)
     x = net.layer(net.image(batch, size), 16, 3, 2)
     flat = []

@@ -24,7 +24,7 @@ def nasnet_a(
     stem: int = 32,
     skip_reduction: bool = False,
 ) -> ModelProto:
-    """By default NASNet-A (4 @ 1056), "mobile"; ``networks`` has NASNet-A (6 @ 4032), "large", too.
+    """NASNet-A (4 @ 1056), "mobile", by default; ``networks`` has NASNet-A (6 @ 4032), "large", too.
 
     ``cells`` normal cells stand between two reductions, ``filters`` wide at first (of 24 parts of the last map). With
     ``skip_reduction`` the cell after a reduction sees the input before it again, as the large network does.

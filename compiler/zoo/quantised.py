@@ -82,7 +82,7 @@ def with_powers_of_two(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def with_means_that_run(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with coarser scales of means that are tiny beside what they are taken of; onnxruntime refuses finer ones."""
+    """The model with coarser scales for means that are tiny beside their input's scale; onnxruntime refuses finer ones."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     makers = {name: node for node in model.graph.node for name in node.output}
     readers = {name: node for node in model.graph.node for name in node.input}

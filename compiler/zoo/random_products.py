@@ -15,8 +15,7 @@ MOST_TOKENS = 200
 
 @layer("attention")
 def _attention(net: AnyNetwork, maps: Maps) -> Made:
-    """Attention with queries of one map, and keys and values of another one or the same, with or without factor, mask,
-    softmax."""
+    """Attention with queries of one map, and keys and values of any map; a factor, a mask and a softmax are optional."""
     x, rng = maps.one(), maps.rng
     y = maps.like(x) or x
     n, channels, rows, columns = x.shape

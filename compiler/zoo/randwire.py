@@ -31,8 +31,7 @@ def randwire(
 
 
 def watts_strogatz(nodes: int, degree: int, p: float, seed: int) -> list[set[int]]:
-    """The neighbours of each node of a connected small-world graph, drawn as in NetworkX, so that seeds give the same
-    graphs."""
+    """The neighbours of each node of a connected small-world graph; a seed gives the same graph as in NetworkX."""
     rng = random.Random(seed)
     while True:
         found = _rewired_ring(nodes, degree, p, rng)

@@ -38,7 +38,7 @@ def deeplabv3_resnet50(
 
 
 def lraspp_mobilenet_v3(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 21) -> ModelProto:
-    """LR-ASPP: MobileNetV3-Large with a dilated last stage, a gate from the mean of all, and the details of an eighth of the
+    """LR-ASPP: MobileNetV3-Large with a dilated last stage, a gate from the mean of all, and details at an eighth of the
     size."""
     net = GatedNetwork("lraspp_mobilenet_v3", seed)
     image = net.image(batch, size)

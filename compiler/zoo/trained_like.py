@@ -89,8 +89,7 @@ def _more(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], constants: di
 
 
 def endless_constants(model: onnx.ModelProto, _: np.random.Generator) -> None:
-    """Adds minus infinity as a mask, and NaN for missing values, behind the first output; then a bound and zeros replace
-    them."""
+    """Adds a mask of minus infinity and NaN for missing values behind the first output, then a bound and zeros for them."""
     y = model.graph.output[0].name
     constants = {
         "mask/zero": np.float32(0), "mask/least": np.float32(-3), "mask/endless": np.float32(-np.inf),

@@ -32,8 +32,7 @@ def dequantised_constant(ctx: Context, name: str) -> Fixed | None:
 
 
 def beside(ctx: Context, constant: Fixed, like: Mapped) -> Mapped:
-    """A constant operand in a map with the axes of the other operand: a map as large, or one pixel if all pixels are the
-    same."""
+    """A constant in a map with the axes of the other operand: a map as large, or one pixel if all pixels are the same."""
     if _broadcast(constant.values.shape, like.shape) != like.shape:
         require(elementwise.broadcast_fits)
     whole = _in_map(np.broadcast_to(constant.values, like.shape), like.layout, ctx.map_shape(like))

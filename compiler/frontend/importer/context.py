@@ -107,8 +107,7 @@ class Context:
         return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
 
     def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False, stays: bool = False) -> None:
-        """Notes that ``wrong`` of so many cases of an operation are not onnxruntime's; with ``stays`` it is on the machine
-        nevertheless."""
+        """Notes that ``wrong`` of these cases of an operation are not onnxruntime's; with ``stays`` their share counts as 0."""
         if wrong:
             self.inexact[operation] = f"{'at most ' if at_most else ''}{wrong} of {cases} {what}"
             self.shares[operation] = 0.0 if stays else wrong / cases

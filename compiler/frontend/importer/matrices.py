@@ -130,8 +130,7 @@ def placed_like(ctx: Context, like: Matrices, parts: Sequence[Mapped]) -> Mapped
 
 
 def _put(ctx: Context, parts: Sequence[Mapped], heads: Dim, pixels: Dim) -> Mapped:
-    """Puts matrices into one map. Of ``heads`` and ``pixels`` only the order of their strides counts, on each axis of the
-    map."""
+    """Puts matrices into one map. On each axis only the order of the strides of ``heads`` and ``pixels`` counts."""
     channels = ctx.map_shape(parts[0])[CHANNELS]
     stride = dict.fromkeys((*heads, *pixels), 0)
     for letter in "HWC":

@@ -97,8 +97,7 @@ def with_constant(ctx: Context, kind: str, value: Mapped, constant: Fixed, *, fi
 
 
 def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
-    """The map of a pair with the nearest constants, if these give onnxruntime's result in all cases; else with the closest
-    ones."""
+    """The map of a pair, with the nearest constants if these are right in all cases; else with those right in most."""
     a, b = value.a.params, value.b.params
     if value.kind in _BY_VALUES:
         return _by_values(ctx, value, params, name, label)
@@ -201,8 +200,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _fit(form: _Form, ratios: tuple[float, float], clamp: tuple[int, int]) -> tuple[Fit, int]:
-    """The constants, and the zero-point that is added after rounding: the nearest ones if they are right, else searched
-    ones."""
+    """The constants, and the zero-point that is added after rounding: the nearest if they are right, else searched ones."""
     a, b, zero, (lo, hi) = form.a, form.b, form.out.zero_point, clamp
     target = np.clip(form.target(), lo, hi)
     x, y = np.broadcast_arrays(kernels.CODES[:, None], kernels.CODES)

@@ -30,8 +30,7 @@ Sides = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class _Cut:
-    """An atom that is cut index by index, and the axis along which its indices are joined, as the outermost or the innermost
-    there."""
+    """An atom that is cut index by index, and the axis along which its indices are joined: outermost there, or ``inner``."""
 
     atom: Atom
     along: str

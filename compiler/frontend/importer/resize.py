@@ -58,8 +58,7 @@ def _sides_apart(node: Node) -> bool:
 
 
 def _matrix(ctx: Context, node: Node, side: int) -> Matrix:
-    """The matrix of outputs x inputs along one side: the node's result on unit rows, in the channels of a map one pixel
-    wide."""
+    """The matrix of outputs x inputs along one side: the node's result on unit rows in channels of a narrow map."""
     rank = len(ctx.shape(node.inputs[0]))
     size, made = ctx.shape(node.inputs[0])[2 + side], ctx.shape(node.output)[2 + side]
     place = 2 + side

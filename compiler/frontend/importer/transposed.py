@@ -121,8 +121,7 @@ def _phases(
     ctx: Context, node: Node, x: Mapped, window: Window, kernel: Kernel, q: Requantisation, finish: Finish, params: Params,
     name: str, letters: str, out: tuple[int, ...], groups: int,
 ) -> Mapped:  # fmt: skip
-    """One convolution for each phase, interleaved. Each has its own taps, and so its own share of the zero-point in the
-    bias."""
+    """One convolution for each phase, interleaved; each has its own taps, and so its own zero-point in the bias."""
     n, h, w, c = map_shape(letters, out)
     down, across = window.stride
     part = (n, -(-h // down), -(-w // across), c)
@@ -160,8 +159,7 @@ def _shifted(
     dilation: tuple[int, int],
     part: tuple[int, int, int, int],
 ) -> tuple[str, tuple[int, int, int, int], tuple[int, int]]:
-    """The map, its shape and the pads before for one phase. A phase that starts inside the map leaves out its first rows and
-    columns."""
+    """The map of one phase, its shape and the pads before. A phase that starts inside the map drops first rows and columns."""
     n, h, w, c = ctx.map_shape(x)
     skip = (max(0, -before[0]), max(0, -before[1]))
     if any(skip):

@@ -17,8 +17,7 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Params:
-    """Real value = scale * (stored - zero_point). The zero-point is that of the int8 map; ``unsigned`` says that ONNX has
-    uint8."""
+    """Real value = scale * (stored - zero_point). The zero-point is that of the int8 map; ``unsigned``: ONNX has uint8."""
 
     scale: float
     zero_point: int
@@ -87,8 +86,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Unary:
-    """A function of one quantised tensor, element by element; it becomes a table of 256 values once its quantisation is
-    known."""
+    """A function of one quantised tensor, element by element; with its quantisation it becomes a table of 256 values."""
 
     source: Mapped
     end: str

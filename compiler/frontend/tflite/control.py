@@ -42,8 +42,7 @@ def repeated(translate: Translate, w: Writer, op: Operator) -> None:
     fixed = {place: op.inputs[place] for place in range(len(op.inputs)) if place not in turning}
 
     def asked(around: Writer, numbers: dict[int, int]) -> str:
-        """The condition for another turn, as nodes of ``around``; ``numbers`` are the tensors there that the condition
-        reads."""
+        """The condition for another turn, as nodes of ``around``, on the tensors ``numbers`` there."""
         test = around.inner(condition, f"{label}/condition", numbers)
         translate(test)
         around.nodes += test.nodes

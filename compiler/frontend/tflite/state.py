@@ -36,8 +36,7 @@ class _Walk:
         self.held: dict[str, int] = {}
         """The tensor that each variable holds."""
         self.same: dict[int, int] = {}
-        """The tensor that a variable holds, for each tensor that is read from the variable after it was assigned or read
-        before."""
+        """The tensor that a variable holds, for each tensor that is read from a variable after its first use."""
         self.inputs: list[int] = []
         self.assigned: dict[str, int] = {}
 

@@ -90,8 +90,7 @@ def transposed(w: Writer, op: Operator) -> None:
 
 
 def transposed_with_bias(w: Writer, op: Operator) -> None:
-    """MediaPipe's operator reads the map, weights O, H, W, I, and a bias; its options are padding, and strides of columns and
-    rows."""
+    """MediaPipe's operator reads the map, weights O, H, W, I, and a bias; its options are padding, column and row strides."""
     padding, across, down = struct.unpack("<3i", op.custom[:12])
     ends = same_pads if padding == CUSTOM_SAME else lambda *_: [0] * 4
     number, weights, *more = op.inputs

@@ -41,8 +41,7 @@ def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
 
 
 def closes_circle(sets: OpSets, group: Mask, chosen: Mapping[Mask, Mask]) -> bool:
-    """Whether the group would wait for itself through chosen groups. These are given with the operations that run after
-    each."""
+    """Whether the group would wait for itself through ``chosen`` groups, given with the operations that run after each."""
     reached, others = sets.after(group), chosen
     while not reached & group:
         behind = [other for other in others if other & reached]

@@ -56,8 +56,7 @@ class DnnvmTiles:
         return self.machine.maps if self.machine.parameters is None else self.machine.parameters
 
     def whole(self) -> bool:
-        """Whether all maps and all parameters fit on chip at once, without tiles: the first condition for fusion (section
-        4)."""
+        """Whether all maps and parameters fit on chip at once, without tiles: the first condition for fusion (section 4)."""
         tensors = self.tiles.sets.graph.tensors
         maps = self.machine.word * sum(tensors[name].bytes // tensors[name].batch for name in self.tiles.maps)
         return self.machine.holds(maps, self.parameters)
@@ -125,8 +124,7 @@ class DnnvmTiles:
         return self.machine.word * sum(tensors[name].channels * wide[name] * high[name] for name in names)
 
     def _widest(self, taken: Taken) -> int | None:
-        """The width of the widest tile whose inputs, and the rest, fit in half of the buffer each (equation 6); None if none
-        does."""
+        """The width of the widest tile whose inputs, and the rest, fit in half of the buffer each (equation 6), if any."""
         tiles = self.tiles
         high = tiles.needed(min(self.machine.rows, tiles.most(ROWS)), ROWS)
 

@@ -84,8 +84,7 @@ class _Graph:
         return len(self.edges)
 
     def guesses(self) -> Iterator[_Graph]:
-        """Applies RN to the node with the most neighbours, and returns the graph after each of its choices, the most promising
-        first."""
+        """Applies RN to the node with the most neighbours: the graph after each of its choices, the most promising first."""
         node = max(self.edges, key=lambda n: len(self.edges[n]))
         promise = self.costs[node].copy()
         for other, costs in self.edges[node].items():
@@ -111,8 +110,7 @@ class _Graph:
         return own, edges
 
     def choices(self) -> dict[int, int] | None:
-        """The choices of all nodes, once all are taken out. The last one is first, for its neighbours' choices are then
-        known."""
+        """The choices of all nodes, once all are taken out; the last one chooses first, then those before know its choice."""
         chosen: dict[int, int] = {}
         for node, own, edges in reversed(self.taken):
             total = own + sum(costs[:, chosen[other]] for other, costs in edges.items())

@@ -20,8 +20,7 @@ SCHEMES = 6
 
 
 def with_all_schemes(evaluator: Evaluator, steps: Sequence[Plan | Cpu]) -> list[Plan | Cpu]:
-    """Chooses among schemes for all groups, whether they wait or not. The schemes of a group are measured, too (local
-    search)."""
+    """Chooses among schemes for all groups, waiting or not. The schemes of a group are measured, too (local search)."""
     config, graph = evaluator.config, evaluator.graph
     return with_schemes(evaluator, steps, SCHEMES, solve=choices_of, alone=lambda plan: program_cycles(config, graph, [plan]))
 

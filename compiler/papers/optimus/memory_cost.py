@@ -54,8 +54,7 @@ class MapFootprint:
 
 
 def memory_cost(machine: Accelerator, tiles: Tiles, parameters: int, advance: bool = True) -> int | None:
-    """The bytes that a group moves; None if no tile is small enough. ``parameters`` are the bytes of those of all
-    operations."""
+    """The bytes that a group moves; None if no tile is small enough. ``parameters`` are bytes of all operations."""
     height, width = tiles.most(ROWS), tiles.most(COLUMNS)
     footprint = MapFootprint(machine, tiles, advance)
     least = min(machine.rows, height)
