@@ -1,5 +1,4 @@
-"""Finds layers that something cheaper before them keeps off the machine; that moves to the CPU, if the machine then computes
-more.
+"""Finds layers that something cheaper before them keeps off the machine. It moves to the CPU if the machine then computes more.
 
 A tensor from the CPU lies in a map as its first reader needs it. A factor for each row makes channels of the rows. A
 convolution behind it needs them as pixels, and would need a transposition in memory.

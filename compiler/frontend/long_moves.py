@@ -20,7 +20,7 @@ _MOST_KERNEL = 255
 def with_stored_moves(model: Model, kept: Mapping[str, str]) -> Model:
     """The model with moves of dequantised tensors of 16 bits as moves of the stored tensors.
 
-    A quantiser with the same numbers then does nothing, and is left out. ``kept`` are nodes that are left as they are.
+    A quantiser with the same numbers becomes an Identity. ``kept`` are nodes that are left as they are.
     """
     ctx, nodes, types = Context(model), list[Node](), dict[str, TensorType]()
     stored: dict[str, tuple[Ends, Node]] = {}

@@ -35,7 +35,7 @@ def support_table() -> tuple[Row, ...]:
             continue
         form = "256-entry table" if operator in TABLE_OPERATORS else "machine"
         form = "machine with build_rows" if (domain, operator) in OF_ROWS else form
-        # The conditions are in the order of their text, whichever file is imported first.
+        # The conditions are in the order of their declarations, whichever file is imported first.
         asked = sorted(CONSTRAINTS.get(operator, ()), key=lambda found: (found.__module__, found.__code__.co_firstlineno))
         conditions = tuple(sentence(constraint) for constraint in asked)
         rows.append(Row(operator, domain or "ai.onnx", form, conditions))

@@ -222,7 +222,7 @@ class _Writer:
     def _average(self, node: Node) -> None:
         x = node.inputs[0]
         inputs = (self.stored(x), *self._quantisation(x), *self._quantisation(self._final(node)))
-        # all outputs have the same scale and zero-point
+        # All dilations are 1.
         attributes = {name: value for name, value in node.attributes.items() if name != "dilations"}
         self._result(node, f"QLinear{node.op_type}", inputs, {**attributes, "channels_last": 0}, MICROSOFT)
 

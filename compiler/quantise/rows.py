@@ -11,8 +11,7 @@ from compiler.frontend.model import Array, Model, Node, TensorType
 
 
 def on_rows(model: Model) -> Model:
-    """A product with a constant matrix becomes Reshape, Gemm and Reshape. Gemm has a bias, and an integer kernel that takes
-    one.
+    """A product with a constant matrix becomes Reshape, Gemm and Reshape. Gemm has a bias, and an integer kernel with one.
 
     Products of one tensor share the Reshape before them.
     """

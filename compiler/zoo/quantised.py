@@ -16,7 +16,7 @@ from compiler.quantise.draft import MOST_MEAN_RATIO
 from sim.runtime.sessions import onnxruntime
 
 # isort: split
-# This module loads onnxruntime; what it may do must be set before.
+# This import loads onnxruntime, whose settings must be made before (sim.runtime.sessions).
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 

@@ -163,8 +163,7 @@ class Context:
         return Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
 
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True, origin: str = "") -> Mapped:
-        """Adds an operation. If a node makes a second operation, as for a float result that is quantised twice, it gets a new
-        name.
+        """Adds an operation. A second operation of a node, as for a float result that is quantised twice, gets a new name.
 
         ``origin`` is the node that asks for it, if it is neither the one with the same name nor the one whose rule runs.
         """

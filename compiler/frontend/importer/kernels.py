@@ -109,8 +109,8 @@ def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True
 
 
 def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
-    """The number of sums of neighbours for which a linear Resize in float may round another way. ``shares`` is the sum of the
-    weights.
+    """The number of sums of neighbours, with weights of ``shares`` in all, for which a linear Resize in float may round
+    otherwise.
 
     A scale of few bits leaves nothing to round before the division by the other scale: then every sum is tried.
     """

@@ -181,8 +181,7 @@ def qgemm(ctx: Context, node: Node) -> None:
 
 
 def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
-    """A dense layer; ``weights`` are inputs x outputs. It reduces the last dimension of ``x``, a flattened map in its own
-    order.
+    """A dense layer over the last dimension of ``x``; ``weights`` are inputs x outputs. A flattened map keeps its own order.
 
     Where the last dimension is the map's channels, pixels stay where they are, whatever dimensions they form.
     """

@@ -125,7 +125,7 @@ def stacked(ctx: Context, like: Matrices, parts: Sequence[Mapped], in_channels: 
 
 
 def placed_like(ctx: Context, like: Matrices, parts: Sequence[Mapped]) -> Mapped:
-    """The matrices with pixels where those of ``like`` are and, channel by channel, in its order."""
+    """The matrices in one map, placed as those of ``like``."""
     return _put(ctx, parts, like.heads, like.pixels)
 
 
@@ -153,7 +153,7 @@ _JOINED = "HWC"
 
 
 def _nested(ctx: Context, parts: list[Mapped], outer: Sequence[Atom], inner: Sequence[Atom]) -> Mapped:
-    """Joins parts in order, the last index fastest. Parts alternate channel by channel where no pixels lie in between."""
+    """Joins parts in order, the last index fastest: interleaves their pixels over ``inner``, concatenates over ``outer``."""
     if inner:
         block = tuple(prod(atom.size for atom in inner if atom.axis == letter) for letter in "HW")
         count = block[0] * block[1]

@@ -112,8 +112,7 @@ def _exact_factor(values: NDArray[np.int64], real: Float32, target: Params, near
 
 
 def _best_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> tuple[int, int]:
-    """The factor near ``nearest`` with the fewest values that it does not take to their quantised real values, and their
-    number.
+    """The factor near ``nearest`` for which the fewest values miss their quantised real values, and the number of these.
 
     Of several such factors it is the closest.
     """

@@ -15,8 +15,7 @@ from compiler.xgraph.ops import Channels
 
 
 def neocpu(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """The partition by that rule. Of several makers the last one takes the operation; a group that fits at no tiling is not
-    made.
+    """The partition by that rule. Of several makers the last one takes the operation. A group must fit at some tiling.
 
     Only the last operation of a group is read by others, so groups never wait for each other.
     """
