@@ -173,7 +173,7 @@ def _check_quantisation(model: Model, node: Node) -> None:
 
 
 def _check_axis(model: Model, node: Node) -> None:
-    """Refuses scales by index whose number is not the size of their dimension."""
+    """Refuses an axis of scales that does not exist, or whose size is not the number of scales."""
     scale, data = model.constants.get(node.input(1)), model.constants.get(node.input(0))
     if scale is None or data is None or scale.ndim != 1 or scale.size == 1 or node.integer("block_size", 0):
         return

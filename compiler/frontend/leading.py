@@ -1,4 +1,4 @@
-"""Writes sums of more than four dimensions whose first is one in four dimensions; attention in windows adds its masks so.
+"""Writes sums of five dimensions, the first of which is one, in four dimensions; attention in windows adds its masks so.
 
 A Reshape puts a dimension of one in front. Then a constant is added to windows, heads, rows and columns. Another Reshape takes
 the dimension away.

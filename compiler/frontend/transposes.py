@@ -74,7 +74,7 @@ def _count(model: Model) -> int:
 
 
 class _Mover:
-    """Walks the nodes once. ``waiting`` has a tensor and an order for each tensor that is that one in that order."""
+    """Walks the nodes once. ``waiting`` has, for each tensor that is another one in another order, that one and the order."""
 
     def __init__(self, model: Model, fixed: frozenset[str]) -> None:
         """Starts a walk; ``fixed`` are results of transpositions that are made where they stand."""

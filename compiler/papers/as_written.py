@@ -83,8 +83,8 @@ def modelled_like(evaluator: Evaluator, model: Model) -> Modelled:
 
 
 def choose_optimus(modelled: Modelled, objective: Objective = DRAM) -> Partition:
-    """Algorithm 1 with equation 3. Operations that share an input depend on the same data (section 6) and may be in one
-    group."""
+    """Algorithm 1 with equation 3. Operations on the same input depend on the same data (section 6), so a group may have
+    both."""
     sets = modelled.sets
     grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, objective))
     prices = priced(modelled, objective, grown.groups)

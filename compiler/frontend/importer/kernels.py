@@ -109,8 +109,7 @@ def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True
 
 
 def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
-    """The number of sums of neighbours, with weights of ``shares`` in all, for which a linear Resize in float may round
-    otherwise.
+    """The number of sums of neighbours, with weights of ``shares`` in all, that a linear Resize in float may round otherwise.
 
     A scale of few bits leaves nothing to round before the division by the other scale: then every sum is tried.
     """

@@ -23,7 +23,7 @@ MEANS_OF_INTEGERS = ("AveragePool", "GlobalAveragePool")
 """Means that have an integer kernel. ReduceMean and ReduceSum have none: they are computed in float32."""
 
 PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
-"""Operators that may stand between a mean and QuantizeLinear; onnxruntime makes the integer kernel nevertheless."""
+"""Operators that may stand between one with an integer kernel and QuantizeLinear; onnxruntime makes the kernel nevertheless."""
 
 
 @rule("DequantizeLinear")

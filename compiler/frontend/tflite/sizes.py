@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 def ask(w: Writer, asked: Mapping[str, Shape]) -> None:
-    """Gives inputs the sizes that are asked for, if they differ from the file's in as many dimensions."""
+    """Gives inputs the sizes that are asked for, if they differ from the file's and have as many dimensions."""
     for number in w.graph.inputs:
         tensor = w.tensor(number)
         shape = tuple(asked.get(tensor.name, tensor.shape))
