@@ -1,1 +1,1 @@
-"""From ONNX to XGraph: reading, checking, quantising, importing, and what stays on the CPU."""
+"""The way from ONNX to XGraph: models are read, checked, quantised and imported, and the rest of them goes to the CPU."""

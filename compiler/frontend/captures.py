@@ -1,7 +1,8 @@
-"""Float forms that inner graphs read, of quantised tensors: spelt out, for onnxruntime aborts where it is DequantizeLinear.
+"""Spells out the float forms of quantised tensors that inner graphs read: onnxruntime aborts where they are DequantizeLinear.
 
-From its basic optimisations on it gives each reader a DequantizeLinear of its own, by the tensor's place among the reader's
-inputs; what If, Loop and Scan take from outside has none. ``(q - zero-point) * scale`` is the same in every bit.
+From its basic optimisations on, onnxruntime gives each reader a DequantizeLinear of its own, by the tensor's place among the
+reader's inputs. What If, Loop and Scan take from outside has no such place. ``(q - zero-point) * scale`` is the same in every
+bit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _ELEMS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT16,
 
 
 def with_captures_spelt_out(model: Model) -> Model:
-    """Inner graphs keep the tensor's name; other readers get DequantizeLinear's result under another one."""
+    """The model with such forms spelt out under the tensor's name for inner graphs; others read a DequantizeLinear."""
     captured = {name for node in model.nodes for name in node.captures()}
     outer = {
         node.output: f"{node.output}/outside"

@@ -1,4 +1,4 @@
-"""Why nodes are on the CPU, the first cause of each: what keeps a node there often keeps its neighbours there too."""
+"""The first cause for which nodes are on the CPU: what keeps a node there often keeps its neighbours there too."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from compiler.frontend.model import Model, Node
 from compiler.frontend.partition import MOVED_FOR_CPU, OPERANDS_ON_CPU, READ_ON_CPU, UNQUANTISED_FOR_CPU
 
 _BEFORE = (OPERANDS_ON_CPU, *map(refusal, (general.quantised_input, general.input_or_sum, general.made_on_machine)))
-"""Reasons that may come from who makes what the node reads."""
+"""Reasons that may come from the makers of a node's operands."""
 _AFTER = (READ_ON_CPU, UNQUANTISED_FOR_CPU)
-"""Reasons that come from who reads what the node makes."""
+"""Reasons that come from the readers of a node's result."""
 
 
 def first_causes(model: Model, reasons: Mapping[str, str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ _BOUNDED = ("Clip", "Pad")
 _POOLS = ("MaxPool", "AveragePool", "LpPool")
 _DOMAINS = ("", "ai.onnx.ml", MICROSOFT, DOMAIN)
 _OF_ONNXRUNTIME = ("SimplifiedLayerNormalization",)
-"""Operators that onnxruntime has in the domain of ONNX."""
+"""Operators that onnxruntime has in the domain of ONNX, though ONNX has not."""
 
 
 def check_operators(nodes: Iterable[Node], opsets: Mapping[str, int]) -> None:
@@ -47,7 +47,7 @@ def _known(op_type: str, version: int) -> bool:
 
 
 def ordered(nodes: Sequence[Node], given: set[str]) -> tuple[Node, ...]:
-    """The nodes in topological order; a cycle, a name made twice, or a name that nobody makes is refused."""
+    """The nodes in topological order. A cycle, a name that is made twice, or a name that nobody makes is refused."""
     maker: dict[str, int] = {}
     for index, node in enumerate(nodes):
         for name in node.outputs:
@@ -86,7 +86,7 @@ def check_constants(model: Model) -> None:
 
 
 def check_windows(nodes: Iterable[Node]) -> None:
-    """Pads that onnxruntime computes for a pool as if it had no dilation, and then has another size than it infers."""
+    """Refuses dilated pools with SAME pads: onnxruntime leaves the dilation out of these pads, and infers another size."""
     for node in nodes:
         dilation = node.integers("dilations", ())
         mode = node.text("auto_pad", "NOTSET")
@@ -98,7 +98,7 @@ def check_windows(nodes: Iterable[Node]) -> None:
 
 
 def check_shapes(model: Model) -> None:
-    """What onnxruntime would only find when it runs the model."""
+    """Refuses shapes of convolutions that onnxruntime would only refuse when it runs the model."""
     for node in model.nodes:
         if node.op_type not in ("Conv", "ConvTranspose", "QLinearConv") or node.domain:
             continue
@@ -115,7 +115,7 @@ def check_shapes(model: Model) -> None:
 
 
 def finite(model: Model, node: Node) -> bool:
-    """Whether the constants that it reads are finite; Clip and Pad may be given infinite bounds."""
+    """Whether the constants that a node reads are finite; Clip and Pad may have infinite bounds."""
     read = () if node.op_type in _BOUNDED else (model.constants.get(name) for name in node.reads())
     return all(
         value is None or value.dtype.kind != "f" or value.dtype.itemsize == 1 or np.isfinite(value).all() for value in read
@@ -123,7 +123,7 @@ def finite(model: Model, node: Node) -> bool:
 
 
 def _check_call(model: Model, node: Node) -> None:
-    """A call of an integer definition: all that it reads besides its operand are constants of int64, as we write them."""
+    """Checks a call of an integer definition: its inputs but the operand are int64 constants, as the compiler writes them."""
     definitions = {**INPUTS, **long_maps.INPUTS}
     names = definitions.get(node.op_type, ())
     if len(node.inputs) != len(names):
@@ -173,7 +173,7 @@ def _check_quantisation(model: Model, node: Node) -> None:
 
 
 def _check_axis(model: Model, node: Node) -> None:
-    """One scale for each index of a dimension asks for that dimension."""
+    """Refuses an axis of scales that does not exist, or whose size is not the number of scales."""
     scale, data = model.constants.get(node.input(1)), model.constants.get(node.input(0))
     if scale is None or data is None or scale.ndim != 1 or scale.size == 1 or node.integer("block_size", 0):
         return

@@ -15,11 +15,11 @@ from compiler.frontend.model import Array, Model, Node
 from compiler.xgraph.row_operations import Softmax
 
 INTEGERS = "/integers"
-"""What is appended to the name of a result that there is twice."""
+"""The ending of the second name of a result that is made twice."""
 
 
 def with_definitions(model: Model, found: Iterable[Defined]) -> Model:
-    """Each in the place of its node; what nobody reads any more is left out."""
+    """The model with each definition in the place of its node; what nobody reads any more is left out."""
     by_node = {each.node: each for each in found}
     if not by_node:
         return model
@@ -37,7 +37,10 @@ def with_definitions(model: Model, found: Iterable[Defined]) -> Model:
 
 
 def beside_definitions(model: Model, found: Iterable[Defined]) -> Model:
-    """Each beside its node, of the same operand. The results of both are outputs, the definition's as ``.../integers``."""
+    """The model with each definition beside its node, on the same operand.
+
+    The results of both are outputs; the definition's is ``.../integers``.
+    """
     outputs = {node.name: node.output for node in model.nodes}
     constants: dict[str, Array] = dict(model.constants)
     nodes = [*model.nodes]
@@ -55,7 +58,7 @@ def _opsets(model: Model) -> Mapping[str, int]:
 
 
 def _calls(each: Defined, label: str, output: str, constants: dict[str, Array]) -> list[Node]:
-    """The call of a definition, with its constants, and the quantisation of a float operand, which loses nothing."""
+    """The call of a definition, with its constants. A float operand is quantised first, which loses nothing."""
     op, target, nodes, stored = each.op, each.target, list[Node](), each.source
 
     def constant(name: str, value: Array) -> str:

@@ -1,4 +1,4 @@
-"""The reasons for which nodes run on the CPU, for docs/reference/refusals.md: any other is a mistake of the compiler."""
+"""The reasons for which nodes run on the CPU, as docs/reference/refusals.md lists them; any other is a bug of the compiler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEIGHBOURS = {
     WOULD_ABORT: "a mistake of onnxruntime; export the model without control flow",
     NOT_FOLLOWED: "its ties are rounded as float32 noise has it; `--inexact` puts it on the machine, a step off here and there",
 }
-"""Reasons that come from what is around a node, or from onnxruntime's floats (how they begin), and what to do about each."""
+"""The remedies for reasons that come from a node's neighbours or from onnxruntime's floats, by the beginning of the reason."""
 CONFIGURATION = {
     r"no tiling fits configuration \S+: ": "choose a configuration with more of what the rest of the sentence names",
     r"configuration \S+ has CONV's lanes shift \(requant\), and scales of it are no powers of two":
@@ -31,14 +31,14 @@ CONFIGURATION = {
     r"rows of ROW have \d+ elements at most \(row_words\), ": "set row_words in the configuration, for rows of 4096 at most",
     r"MISC sums and compares \d+ channels at most, ": "leave it so, or cut the channels in two",
 }
-"""Reasons that a configuration gives, as patterns."""
+"""The remedies for reasons that come from a configuration, by a pattern of the reason."""
 UNKNOWN = "no unit of the machine computes "
 BUILD_ROWS = "set build_rows = true in the configuration, and quantise what it reads and makes"
-"""What helps where the operator is one that ROW computes."""
+"""The remedy for operators that ROW computes."""
 
 
 def documented(reason: str) -> bool:
-    """Whether the reason is in the list; an operator of the table of support is never unknown."""
+    """Whether the reason is in the list. An operator of the table of support is never unknown."""
     assert run.FAMILIES
     if reason.startswith(UNKNOWN):
         return of_rows(reason) or reason.removeprefix(UNKNOWN) not in {operator for _, operator in RULES}

@@ -1,7 +1,7 @@
-"""Dynamically quantised models as the float models that they were: with calibration data scales are known before the run.
+"""Turns dynamically quantised models back into float models: calibration data then gives the scales before the run.
 
-A tensor that DynamicQuantizeLinear takes is read as it is, with the scale 1 and the zero-point 0; integer products of it and
-of constant weights are float products. What multiplies them with the scales stays, and is folded like any factor.
+A tensor that DynamicQuantizeLinear takes is read as it is, with the scale 1 and the zero-point 0. Integer products of it with
+constant weights become float products. The nodes that multiply them by the scales stay, and are folded like any factor.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from compiler.frontend.types import with_types
 
 PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv", "MatMulIntegerToFloat": "MatMul"}
 _SCALED = "DynamicQuantizeMatMul"
-"""The operator that reads a float tensor; the others read what DynamicQuantizeLinear makes."""
+"""The operator that reads a float tensor; the others read the result of DynamicQuantizeLinear."""
 
 
 def as_float(model: Model) -> Model:
-    """The model itself, if nothing in it is quantised dynamically, or something else reads what is."""
+    """The float model; the model itself, if nothing in it is quantised dynamically or an unknown node reads what is."""
     makers = {node.output: node for node in model.nodes if node.op_type == "DynamicQuantizeLinear"}
     readers = model.consumers()
     known = all(
@@ -46,7 +46,7 @@ def as_float(model: Model) -> Model:
 
 
 def _places(node: Node) -> tuple[int, int, int]:
-    """The inputs that are the weights' scale, their zero-point and the bias; -1 where there is none."""
+    """The places of the inputs for the weights' scale, their zero-point and the bias; -1 where there is none."""
     if node.op_type == _SCALED:
         return 2, 3, 4
     return (3, 5, 6) if node.op_type == "MatMulIntegerToFloat" else (-1, 3, -1)
@@ -62,7 +62,7 @@ def _constant(model: Model, node: Node) -> bool:
 
 
 def _product(node: Node, source: str, constants: dict[str, Array]) -> list[Node]:
-    """The float operator, whose result has the name of the integers that it stands for, and the sum with the bias."""
+    """The float product, named as the integer result that it replaces, and the sum with the bias."""
     scale, zero, bias = _places(node)
     whole = constants[node.inputs[1]].astype(np.float32)
     weights = f"{node.output}/float_weights"

@@ -1,4 +1,4 @@
-"""The edges of a model as its user has the data: pixels as they come, channels last, 8-bit inputs and outputs."""
+"""The edges of a model as its user has the data: raw pixels, channels last, 8-bit inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ LAYOUTS = (AS_IT_IS, "nhwc")
 
 @dataclass(frozen=True)
 class Edges:
-    """``mean`` and ``scale``, one number or one per channel: the model gets ``(x - mean) / scale`` of each float input.
+    """The form of the user's inputs and outputs, where it differs from the model's.
 
-    ``input_type``, ``output_type``: of what is float in the model and 8 bits on the machine. With mean or scale an 8-bit
-    input holds whole numbers as they are (pixels), else what the float input would be quantised to.
-    ``input_layout``: ``nhwc`` for inputs whose channels come last, though second in the model.
+    With ``mean`` and ``scale``, one number or one for each channel, the model gets ``(x - mean) / scale`` of each float input.
+    ``input_type`` and ``output_type`` are 8-bit types in place of float. With a mean or a scale an 8-bit input has whole
+    numbers, as pixels are; else it has the numbers that the float input would be quantised to. ``input_layout`` is ``nhwc`` for
+    inputs whose channels come last, though second in the model.
     """
 
     input_type: str = AS_IT_IS
@@ -33,7 +34,7 @@ class Edges:
     input_layout: str = AS_IT_IS
 
     def check(self) -> None:
-        """Refuses what nothing goes by, before any work is done."""
+        """Refuses unknown types and layouts and impossible numbers, before any work is done."""
         for what, value, known in (
             ("input type", self.input_type, (AS_IT_IS, *TYPES)), ("output type", self.output_type, (AS_IT_IS, *TYPES)),
             ("input layout", self.input_layout, LAYOUTS),
@@ -47,18 +48,18 @@ class Edges:
 
     @property
     def raw(self) -> bool:
-        """Whether inputs are taken as they come."""
+        """Whether the model prepares raw inputs with a mean or a scale."""
         return bool(self.mean or self.scale)
 
     def forms(self, model: Model) -> dict[str, Params]:
-        """The forms of inputs that hold whole numbers."""
+        """The forms of inputs that have whole numbers."""
         if not self.raw or self.input_type == AS_IT_IS:
             return {}
         return dict.fromkeys(float_inputs(model), Params(1.0, -128 if self.input_type == "uint8" else 0))
 
 
 def prepared(model: Model, edges: Edges, inputs: Iterable[str]) -> Model:
-    """A model that takes these inputs as they come, channels last if that is so."""
+    """The model with these inputs as the user has them: raw, and channels last if that is so."""
     for name in inputs if edges.raw or edges.input_layout != AS_IT_IS else ():
         model = _prepared(model, name, edges)
     return model
@@ -160,7 +161,7 @@ def _typed_output(model: Model, name: str, elem: int) -> Model:
 
 
 def _zero_point(model: Model, node: Node, elem: int, name: str, constants: dict[str, Array]) -> str:
-    """The zero-point of a conversion for another 8-bit type."""
+    """The name of a conversion's zero-point for another 8-bit type."""
     if elem == _elem(model, node):
         return node.input(2)
     stored = model.constants.get(node.input(2))
@@ -172,7 +173,7 @@ def _zero_point(model: Model, node: Node, elem: int, name: str, constants: dict[
 
 
 def _elem(model: Model, node: Node) -> int:
-    """The 8-bit type of a conversion; a zero-point that is left out says uint8."""
+    """The 8-bit type of a conversion; without a zero-point it is uint8."""
     return model.elem(node.input(2)) if node.input(2) else onnx.TensorProto.UINT8
 
 
@@ -189,7 +190,7 @@ def _reading(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _read(nodes: Iterable[Node], outputs: tuple[str, ...]) -> list[Node]:
-    """The nodes whose results are read; only DequantizeLinear nodes can have lost their readers."""
+    """The nodes whose results are read; only DequantizeLinear nodes can be without readers."""
     found = list(nodes)
     wanted = {name for node in found for name in node.reads()} | set(outputs)
     return [node for node in found if node.op_type != "DequantizeLinear" or node.output in wanted]

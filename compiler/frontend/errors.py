@@ -1,4 +1,4 @@
-"""What can be wrong with a model that a user gives."""
+"""The error for a model that cannot be used."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ _NUMBER = re.compile("[0-9]{1,18}")
 _REMEDY = "keep the file that came with the model beside it, or export the model again"
 
 _NARROW_BITS: dict[int, int] = {onnx.TensorProto.INT4: 4, onnx.TensorProto.UINT4: 4, onnx.TensorProto.FLOAT4E2M1: 4}
-"""Bits of the types of which two share a byte."""
+"""The bits of types of which two numbers share a byte."""
 
 
 def with_external_data(proto: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-    """The model with all of its bytes; ``folder`` is that of its file, ``None`` where it did not come from one."""
+    """The model with all of its bytes. ``folder`` is that of the model's file; ``None`` if there is no file."""
     functions = (tensor for function in proto.functions for tensor in _tensors_of_nodes(function.node))
     for tensor in chain(_tensors(proto.graph), functions):
         if uses_external_data(tensor):
@@ -50,7 +50,7 @@ def _load(tensor: onnx.TensorProto, folder: Path | None) -> None:
         raise ModelError(f"tensor {tensor.name}: {info.length} bytes of {path} are its own, {size} are expected; {_REMEDY}")
     try:
         load_external_data_for_tensor(tensor, str(folder))
-    except Exception as error:  # onnx refuses files outside of the model's folder, links, and what it cannot read
+    except Exception as error:  # onnx refuses files outside of the model's folder, links, and files that it cannot read.
         text = " ".join(str(error).split())[:200]
         raise ModelError(f"tensor {tensor.name}: its file {path} cannot be read: {text}; {_REMEDY}") from None
     tensor.data_location = onnx.TensorProto.DEFAULT
@@ -73,7 +73,7 @@ def _bytes(tensor: onnx.TensorProto) -> int:
 
 
 def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
-    """Constants of a graph and of its nodes."""
+    """The constants of a graph and of its nodes."""
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield sparse.values
@@ -82,7 +82,7 @@ def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
 
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    """Attributes, those of the graphs within nodes too."""
+    """The tensors in attributes of nodes, also of nodes in inner graphs."""
     for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("t"):

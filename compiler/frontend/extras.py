@@ -1,4 +1,4 @@
-"""What a machine may have beyond the usual: all that an import knows of a configuration."""
+"""The options of a machine: all that an import knows of a configuration."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from isa.config import MachineConfig
 
 class Extras(NamedTuple):
     rows: bool = False
-    """ROW, which computes softmax and normalisation."""
+    """Whether the machine has ROW, which computes softmax and normalisation."""
     products: bool = False
-    """LOADW, which makes weights of maps: products of two activations."""
+    """Whether the machine has LOADW, which makes weights of maps for products of two activations."""
     long: int = 0
-    """With activations of 16 bits (``act16``): the channels of a word, which their maps are divided by."""
+    """The channels of a word, by which maps of 16-bit activations are divided; 0 without activations of 16 bits (``act16``)."""
 
     @classmethod
     def of(cls, config: MachineConfig) -> Extras:

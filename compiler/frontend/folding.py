@@ -1,4 +1,4 @@
-"""Nodes whose result is known before the model runs, and nodes that only rename."""
+"""Folds nodes whose result is known before the model runs, and removes nodes that only rename."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from compiler.frontend.session import RuntimeRefusal, run
 
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial", "Bernoulli"}
 MOST_TURNS = 10_000
-"""The most turns of a loop over constants that is computed here; a longer one, or one of an unknown number of turns, stays."""
+"""The most turns of a loop over constants that is computed here; a loop with more or unknown turns stays."""
 _ALIASES = {"Identity", "Dropout"}
 
 
 def fold_constants(model: Model, *, weights: bool = False) -> Model:
-    """Everything that depends on constants (or on shapes that are known) only, computed once by onnxruntime.
+    """The model with everything computed that depends on constants or known shapes only; onnxruntime computes it once.
 
-    Weights that DequantizeLinear makes of int8 are left so, unless ``weights``.
+    Without ``weights``, weights that DequantizeLinear makes of int8 stay int8.
     """
     left = _RANDOM if weights else {*_RANDOM, "DequantizeLinear"}
     constants: dict[str, Array] = dict(model.constants)
@@ -48,14 +48,14 @@ def fold_constants(model: Model, *, weights: bool = False) -> Model:
 
 
 def _values(model: Model, constants: dict[str, Array], nodes: Sequence[Node], wanted: Iterable[str]) -> dict[str, Array]:
-    """What these nodes make of constants; of their outputs those that are wanted."""
+    """The wanted results of these nodes, which read constants only."""
     made = {name for node in nodes for name in node.outputs if name}
     used = [name for name in wanted if name in made]
     return run(part_proto(replace(model, constants=constants), nodes, [], used), {}) if used else {}
 
 
 def _folded_one_by_one(model: Model, constants: dict[str, Array], folded: Sequence[Node]) -> Model:
-    """As far as onnxruntime computes them: a node that it refuses stays, and so do those that read it."""
+    """The model with those nodes folded that onnxruntime computes. A node that it refuses stays, and so do its readers."""
     done: set[str] = set()
     for node in folded:
         if all(name in constants for name in node.reads()):
@@ -81,7 +81,7 @@ def _gives_constant(model: Model, node: Node) -> bool:
 
 
 def with_constant_outputs(model: Model) -> Model:
-    """Outputs that are known, as a detector's anchors are, are made by a node, as all others; its input has another name."""
+    """The model with a node for each output that is a constant, as a detector's anchors are; the constant gets another name."""
     known = [name for name in model.outputs if name in model.constants]
     if not known:
         return model
@@ -102,7 +102,7 @@ def _free(model: Model, name: str) -> str:
 
 
 def _immediate(model: Model, node: Node) -> Array | None:
-    """The value of nodes that need no execution."""
+    """The result of a node that needs no execution."""
     if node.op_type == "Constant" and node.domain == "" and "value" in node.attributes:
         return numpy_helper.to_array(node.attributes["value"])
     if node.op_type in ("Shape", "Size"):
@@ -116,7 +116,7 @@ def _immediate(model: Model, node: Node) -> Array | None:
 
 
 def without_identities(model: Model) -> Model:
-    """Identity and (at inference) Dropout only give a second name; names that outputs or inner graphs go by stay."""
+    """The model without Identity and Dropout, which only rename at inference; outputs and captured tensors keep their names."""
     producers = model.producers()
     renamed: dict[str, str] = {}
     outputs = set(model.outputs)

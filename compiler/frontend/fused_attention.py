@@ -1,7 +1,7 @@
-"""Attention that is one node, as products, masks and a softmax: ONNX's Attention, and onnxruntime's two.
+"""Spells out attention that is one node as products, masks and a softmax: ONNX's Attention, and onnxruntime's two.
 
-What has a past, softcap, windows, lengths that only a run tells, a mask of truth values from outside, or rows that are masked
-as a whole stays one node, on the CPU.
+A node stays as it is, on the CPU, if it has a past, softcap, windows, lengths that only a run tells, a mask of truth values
+from outside, or rows that are masked as a whole.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from compiler.frontend.model import MICROSOFT, Array
 from compiler.frontend.spelling import Spell, Spelling
 
 STANDARD = {"q_num_heads", "kv_num_heads", "is_causal", "scale", "softcap", "qk_matmul_output_mode", "softmax_precision"}
-"""Attributes of ONNX's Attention that are known here; later operator sets have windows."""
+"""The attributes of ONNX's Attention that are known here; later operator sets have windows."""
 FAR = -10000.0
-"""What onnxruntime adds to scores that a mask leaves out, unless the node says otherwise."""
+"""The number that onnxruntime adds to masked scores, unless the node has its own."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Operand:
 
     @property
     def features(self) -> int:
-        """Of a head."""
+        """The features of a head."""
         return self.shape[-1] if len(self.shape) == 4 else self.shape[-1] // self.heads
 
     def split(self) -> bool:
-        """Whether heads have a dimension, or can get one."""
+        """Whether heads have a dimension of their own, or can get one."""
         return len(self.shape) == 4 or (len(self.shape) == 3 and self.heads > 0 and self.shape[-1] % self.heads == 0)
 
 
 def _standard(s: Spelling) -> bool:
-    """ONNX's: a mask of truth values says which scores stay; heads of queries may share keys and values."""
+    """Spells out ONNX's Attention. A mask of truth values says which scores stay; query heads may share keys and values."""
     node, given = s.node, s.value(3)
     heads, shared = (node.integer(name, 0) for name in ("q_num_heads", "kv_num_heads"))
     more = any(node.outputs[1:]) or any(node.inputs[4:])
@@ -65,7 +65,7 @@ def _standard(s: Spelling) -> bool:
 
 
 def _multi_head(s: Spelling) -> bool:
-    """onnxruntime's MultiHeadAttention: queries, keys and values may still lack the bias of their layers."""
+    """Spells out onnxruntime's MultiHeadAttention, whose queries, keys and values may still lack the bias of their layers."""
     node, heads = s.node, s.node.integer("num_heads", 0)
     if any(node.outputs[1:]) or any(node.inputs[6:]) or not all(node.input(place) for place in range(3)):
         return False
@@ -85,7 +85,7 @@ def _multi_head(s: Spelling) -> bool:
 
 
 def _packed(s: Spelling) -> bool:
-    """onnxruntime's Attention: it has the layers that make queries, keys and values, in one matrix."""
+    """Spells out onnxruntime's Attention, which has one matrix for the layers that make queries, keys and values."""
     node, heads, weights, biases = s.node, s.node.integer("num_heads", 0), s.value(1), s.value(2)
     beyond = (4, *range(6, len(node.inputs)))
     if any(node.outputs[1:]) or any(node.input(place) for place in beyond) or node.integer("do_rotary", 0):
@@ -110,7 +110,7 @@ def _packed(s: Spelling) -> bool:
 
 SPELLS: dict[tuple[str, str], Spell] = {("", "Attention"): _standard, (MICROSOFT, "MultiHeadAttention"): _multi_head}
 WITH_LAYERS: dict[tuple[str, str], Spell] = {(MICROSOFT, "Attention"): _packed}
-"""Layers are worth bringing to a machine that does not compute the rest."""
+"""Attention with layers in it, which are worth bringing to a machine that does not compute the rest."""
 
 
 def _far(s: Spelling) -> float:
@@ -118,7 +118,7 @@ def _far(s: Spelling) -> float:
 
 
 def _with_biases(s: Spelling, operands: list[Operand], biases: Array) -> list[Operand]:
-    """``biases``: of queries, keys and values, one after another."""
+    """The operands with their biases added; ``biases`` has those of queries, keys and values one after another."""
     found, begin = [], 0
     for label, each in zip("qkv", operands, strict=True):
         end = begin + each.shape[-1]
@@ -129,7 +129,7 @@ def _with_biases(s: Spelling, operands: list[Operand], biases: Array) -> list[Op
 
 
 def _masks(s: Spelling, operands: list[Operand], causal: bool, far: float) -> list[str]:
-    """A token asks those up to itself."""
+    """The mask of causal attention, if it is asked for: a token sees itself and those before it."""
     if not causal:
         return []
     later = np.triu(np.ones((operands[0].tokens, operands[1].tokens), bool), 1)
@@ -137,14 +137,14 @@ def _masks(s: Spelling, operands: list[Operand], causal: bool, far: float) -> li
 
 
 def _all_is_masked(s: Spelling, masks: list[str]) -> bool:
-    """Whether constants leave a row nothing; of that the standard makes zeros."""
+    """Whether constant masks leave nothing of a row; the standard makes zeros of such a row."""
     known = [{**s.model.constants, **s.constants}.get(name) for name in masks]
     constants = [value for value in known if value is not None]
     return bool(constants) and bool(np.isneginf(np.broadcast_arrays(*constants)).any(0).all(-1).any())
 
 
 def _padding(s: Spelling, place: int, tokens: int, masks: list[str]) -> bool:
-    """Tokens that are there, as ones; False: only a run tells them, or they are written in another way."""
+    """Adds the mask of tokens that are padding. Returns False if only a run tells them, or they are given in another way."""
     there = s.value(place)
     if there is None or there.shape != (s.shape(0)[0], tokens):
         return False
@@ -176,7 +176,7 @@ def _spelt(s: Spelling, operands: list[Operand], scale: float | None, masks: lis
 
 
 def _heads(s: Spelling, label: str, operand: Operand, times: int, order: tuple[int, ...]) -> str:
-    """Batch x heads x (tokens x features, or turned); each head ``times`` times, for as many heads of queries."""
+    """Heads as batch x heads x tokens x features, in ``order``. Each head comes ``times`` times, for as many query heads."""
     batch, features = operand.shape[0], operand.features
     name = operand.name
     if len(operand.shape) == 4:

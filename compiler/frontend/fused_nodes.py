@@ -1,6 +1,6 @@
-"""Nodes that onnxruntime's optimiser of transformers makes of several ones, spelt out again: the machine computes the parts.
+"""Spells out nodes that onnxruntime's optimiser of transformers has made of several ones: the machine computes the parts.
 
-A softmax over any other dimension goes over the last one, between two transposes.
+A softmax over another dimension goes over the last one, between two transposes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from compiler.frontend.model import MICROSOFT, Model
 from compiler.frontend.spelling import Spell, Spelling, with_spelt
 
 _CUBED = 0.044715
-"""The share of the third power in the form of GELU that has a tanh."""
+"""The factor of the third power in the form of GELU with a tanh."""
 
 
 def with_fused_nodes_spelt_out(model: Model, extras: Extras) -> Model:
-    """For a machine with these options; what it does not compute stays one node."""
+    """The model with such nodes spelt out for a machine with these options; what it does not compute stays one node."""
     softmaxes = SOFTMAX if extras.rows else {}
     attention = ATTENTION if extras.rows and extras.products else {}
     return with_spelt(model, {**SPELLS, **softmaxes, **attention})
 
 
 def _skip(s: Spelling) -> bool:
-    """The sum of two tensors and a bias, normalised; the sum may be wanted, too."""
+    """Spells out the normalised sum of two tensors and a bias; the sum itself may be an output, too."""
     node, root_only = s.node, s.node.op_type.startswith("SkipSimplified")
     bias = 3 if root_only else 4
     if any(node.outputs[1:3]) or any(s.shape(place) != s.shape(0) for place in range(2)):
@@ -47,7 +47,7 @@ def _with_bias(s: Spelling) -> str:
 
 
 def _gelu(s: Spelling) -> bool:
-    """By the error function: ``x / 2 (1 + erf(x / sqrt 2))``."""
+    """Spells out GELU by the error function: ``x / 2 (1 + erf(x / sqrt 2))``."""
     x = _with_bias(s)
     erf = s.add("Erf", [s.add("Div", [x, s.number("root", math.sqrt(2))], "part")], "erf")
     s.ends(_half_of(s, x, erf))
@@ -55,7 +55,7 @@ def _gelu(s: Spelling) -> bool:
 
 
 def _fast_gelu(s: Spelling) -> bool:
-    """By a tanh: ``x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``."""
+    """Spells out GELU by a tanh: ``x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``."""
     x = _with_bias(s)
     cubed = s.add("Mul", [s.add("Pow", [x, s.number("three", 3.0)], "cubed"), s.number("share", _CUBED)], "shared")
     inner = s.add("Mul", [s.add("Add", [x, cubed], "inner"), s.number("root", math.sqrt(2 / math.pi))], "part")
@@ -83,7 +83,7 @@ def _softmax(s: Spelling) -> bool:
 
 
 def _half_of(s: Spelling, x: str, share: str) -> str:
-    """``x / 2 (1 + share)``."""
+    """The name of ``x / 2 (1 + share)``."""
     lifted = s.add("Add", [share, s.number("one", 1.0)], "lifted")
     return s.add("Mul", [s.add("Mul", [x, lifted], "product"), s.number("half", 0.5)], "half_of")
 

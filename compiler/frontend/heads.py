@@ -1,7 +1,7 @@
-"""Parts of a tensor that has five dimensions in between, as queries, keys and values of attention are often written.
+"""Parts of a tensor that has five dimensions in between, as models often write queries, keys and values of attention.
 
-One product makes all three, a Reshape gives each part, head and feature a dimension, a Transpose orders them, and each part is
-taken out by Gather, Split or Slice. The same parts are slices of the product's features, in four dimensions.
+One product makes all three. A Reshape gives each part, head and feature a dimension, and a Transpose orders them. Gather, Split
+or Slice takes out each part. The same parts are slices of the product's features, in four dimensions.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import numpy as np
 from compiler.frontend.model import Array, Model, Node, TensorType, scalar
 
 MOST_DIMENSIONS = 4
-"""Dimensions that the machine has."""
+"""The most dimensions of a tensor on the machine."""
 
 
 def with_parts_sliced_first(model: Model) -> Model:
-    """``model`` has its types, and operator set 13 or a later one. The model itself, if there is no such tensor in it."""
+    """The model with such parts sliced before they get dimensions; the model itself, if it has no such tensor.
+
+    ``model`` has its types, and operator set 13 or a later one.
+    """
     readers = model.consumers()
     gone: set[str] = set()
     made: dict[str, list[Node]] = {}
@@ -60,13 +63,16 @@ def with_parts_sliced_first(model: Model) -> Model:
 
 
 Part = tuple[int, str]
-"""An index of the dimension, and the tensor that is without it."""
+"""An index of the dimension, and the tensor at this index, which lacks the dimension."""
 
 
 def _parts(
     model: Model, readers: Mapping[str, Sequence[Node]], name: str, axis: int
 ) -> tuple[tuple[int, ...], list[Part], set[str]] | None:
-    """The order of the dimensions that are left (none: as they are), all that is taken out, and the nodes that do it."""
+    """The order of the dimensions that are left, all parts that are taken out, and the nodes that do it.
+
+    An empty order leaves the dimensions as they are.
+    """
     order: tuple[int, ...] = ()
     between = set[str]()
     users = readers.get(name, ())
@@ -91,7 +97,7 @@ def _parts(
 def _taken(
     model: Model, readers: Mapping[str, Sequence[Node]], node: Node, axis: int, between: set[str]
 ) -> Iterator[Part]:
-    """What a node takes out along a dimension, one index a tensor; nothing, if it does anything else."""
+    """The parts that a node takes out along a dimension, one index each; nothing, if it does anything else."""
     rank = len(model.shape(node.inputs[0]) or ())
     if node.op_type == "Gather":
         index = model.constants.get(node.input(1))
@@ -114,7 +120,7 @@ def _taken(
 
 
 def _squeezed(model: Model, readers: Mapping[str, Sequence[Node]], name: str, axis: int) -> Node | None:
-    """The only reader of a tensor, if it leaves out this dimension of one index."""
+    """The only reader of a tensor, if it removes this dimension of size one."""
     shape, users = model.shape(name), readers.get(name, ())
     if shape is None or shape[axis] != 1 or len(users) != 1 or name in model.outputs:
         return None

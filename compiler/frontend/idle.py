@@ -1,4 +1,4 @@
-"""Models of which nothing reaches the machine: a program that only runs onnxruntime is hardly what was wanted."""
+"""Warns of models of which nothing reaches the machine: the user hardly wants a program that only runs onnxruntime."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LAYERS = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
 
 class NothingOnMachine(UserWarning):
-    """Every node of the model runs on the CPU."""
+    """The warning that every node of the model runs on the CPU."""
 
 
 def warn_of_empty(imported: ImportedModel) -> None:
-    """A warning with what would help, if the machine has nothing to do."""
+    """Warns if the machine has nothing to do, and says what would help."""
     if all(isinstance(op, Cpu) for op in imported.graph.ops):
         reasons = Counter(imported.reasons.values()).most_common(1)
         why = f" ({reasons[0][0].rstrip('.')})" if reasons else ""

@@ -1,4 +1,4 @@
-"""Nodes that change nothing: casts to the type that is there, shapes and orders as they are, sums of one, pads of nothing."""
+"""Nodes that change nothing: casts to the same type, shapes and orders that stay, sums of one tensor, pads of nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from compiler.frontend.model import Model, Node
 
 
 def without_idle_nodes(model: Model) -> Model:
-    """The model without idle nodes, with the same function. Such nodes become Identity, and go as Identity does. The model's
-    types are known."""
+    """The model without idle nodes, with the same function; they become Identity, and are removed as such. It has its types."""
     nodes = [
         Node(node.name, "Identity", (node.inputs[kept],), node.outputs)
         if (kept := _passed_on(model, node)) is not None
@@ -25,7 +24,7 @@ def without_idle_nodes(model: Model) -> Model:
 
 
 def _passed_on(model: Model, node: Node) -> int | None:
-    """The place of the input that the result is, if it is one."""
+    """The place of the input that is the node's result, if the node changes nothing."""
     rule = _RULES.get(node.op_type) if not node.domain and len(node.outputs) == 1 else None
     found = rule(model, node) if rule else None
     if found is None or model.elem(node.inputs[found]) != model.elem(node.output):
@@ -38,7 +37,7 @@ def _cast(model: Model, node: Node) -> int | None:
 
 
 def _shape(model: Model, node: Node) -> int | None:
-    """The input that an operator hands on unchanged, if it only changes a shape, or repeats values, and the shape stays."""
+    """The place of the input, if the operator only changes a shape or repeats values, and the shape stays."""
     before, after = model.shape(node.inputs[0]), model.shape(node.output)
     return 0 if before is not None and before == after else None
 
@@ -58,7 +57,7 @@ def _pad(model: Model, node: Node) -> int | None:
 
 
 def _bound(model: Model, node: Node) -> int | None:
-    """The greater of a tensor and of minus infinity, the less of it and of infinity."""
+    """The place of the tensor in its maximum with minus infinity, or in its minimum with infinity."""
     endless = -np.inf if node.op_type == "Max" else np.inf
     for place in (0, 1) if len(node.inputs) == 2 else ():
         value = model.constants.get(node.inputs[1 - place])

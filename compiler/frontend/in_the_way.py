@@ -1,7 +1,7 @@
-"""Layers that something cheaper before them keeps off the machine: that goes to the CPU, if the machine computes more then.
+"""Finds layers that something cheaper before them keeps off the machine. It moves to the CPU if the machine then computes more.
 
-A tensor of the CPU's lies in a map as its first reader wants it. A factor for each row makes channels of the rows, and a
-convolution behind it, which wants them as pixels, would need a transposition in memory.
+A tensor from the CPU lies in a map as its first reader needs it. A factor for each row makes channels of the rows. A
+convolution behind it needs them as pixels, and would need a transposition in memory.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from compiler.xgraph.products import Product
 
 IN_THE_WAY = "it would make a map that a larger layer cannot read"
 MOST_TRIED, MOST_NODES = 4, 12
-"""Layers for which it is tried, the largest first, and nodes that may go to the CPU for one."""
+"""The most layers for which this is tried, the largest first, and the most nodes that may go to the CPU for one."""
 _LAYERS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "QGemm", "QLinearConv", "QLinearMatMul"}
 _MOVES = {"DequantizeLinear", "Flatten", "Identity", "QuantizeLinear", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 
 def products(graph: XGraph) -> int:
-    """Of all layers on the machine."""
+    """The number of products in all layers on the machine."""
     found = 0
     for op in graph.ops:
         if isinstance(op, Conv | LongConv):
@@ -36,7 +36,7 @@ def products(graph: XGraph) -> int:
 
 
 def in_the_way(model: Model, reasons: Mapping[str, str]) -> list[list[str]]:
-    """For each such layer the nodes on the machine before it; ``reasons`` are those of the nodes on the CPU."""
+    """The nodes on the machine before each such layer. ``reasons`` are those of the nodes on the CPU."""
     producers = model.producers()
     asked = refusal(general.layout_reachable)
     layers = [node for node in model.nodes if node.op_type in _LAYERS and reasons.get(node.name) == asked]

@@ -1,7 +1,7 @@
-"""Weights that need four bits only, written in four: half the bytes of a file, for the same numbers.
+"""Writes weights in four bits where these suffice: the file needs half the bytes for the same numbers.
 
-ONNX's kernels of quantised layers read int8. So each such constant becomes an INT4 one and a Cast, which onnxruntime folds
-when it loads the model. INT4 needs operator set 21.
+ONNX's kernels of quantised layers read int8. So each such constant becomes an INT4 one and a Cast, which onnxruntime folds when
+it loads the model. INT4 needs operator set 21.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from onnx import TensorProto, helper, numpy_helper, version_converter
 from compiler.frontend.loading import loads
 
 OPSET, IR_VERSION = 21, 10
-"""The first that know INT4."""
+"""The first versions that have INT4."""
 WEIGHTS = {"QLinearConv": 3, "QLinearMatMul": 3, "QGemm": 3, "ConvInteger": 1, "MatMulInteger": 1}
-"""Which operand of an operator holds weights."""
+"""The operand of each operator that holds weights."""
 LEAST, MOST = -8, 7
 
 
 def with_int4_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as it is, if no weights fit or if onnxruntime does not take it with operator set 21."""
+    """The model with such weights in INT4; the model itself, if no weights fit or onnxruntime refuses operator set 21."""
     narrow = [each for each in proto.graph.initializer if each.name in _weights(proto) and _fits(each)]
     moved = _moved(proto) if narrow else None
     if moved is None:
@@ -38,7 +38,7 @@ def with_int4_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _weights(proto: onnx.ModelProto) -> set[str]:
-    """Tensors that layers read as weights, and nothing else reads."""
+    """The tensors that layers read as weights, and that nothing else reads."""
     found, others = set[str](), {each.name for each in proto.graph.output}
     for node in proto.graph.node:
         for place, name in enumerate(node.input):
@@ -54,7 +54,7 @@ def _fits(tensor: onnx.TensorProto) -> bool:
 
 
 def _moved(proto: onnx.ModelProto) -> onnx.ModelProto | None:
-    """With an operator set that knows INT4; None, if the converter cannot."""
+    """The model in an operator set that has INT4; None, if the converter fails."""
     if any(each.domain == "" and each.version >= OPSET for each in proto.opset_import):
         return proto
     try:
@@ -64,7 +64,7 @@ def _moved(proto: onnx.ModelProto) -> onnx.ModelProto | None:
 
 
 def _in_four_bits(tensor: onnx.TensorProto) -> onnx.TensorProto:
-    """Two of a byte, the first in its low bits."""
+    """The constant with two numbers in a byte, the first in the low bits."""
     values = numpy_helper.to_array(tensor)
     nibbles = values.reshape(-1).view(np.uint8) & 15
     pairs = np.append(nibbles, np.zeros(nibbles.size % 2, np.uint8)).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""Models that no rule of ONNX allows: whatever reading one trips over, the user is told what is wrong with the model."""
+"""Invalid models: whatever error reading one runs into, the user is told what is wrong with the model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REMEDY = "export the model again"
 
 @contextmanager
 def invalid_models_told(source: Source) -> Iterator[None]:
-    """An error of any kind within becomes a ``ModelError``, if ONNX's checker or onnxruntime refuse the model, too.
+    """Turns an error of any kind into a ``ModelError``, if ONNX's checker or onnxruntime refuse the model, too.
 
-    What both take and we do not is our mistake, and stays what it is. A file is loaded again to ask them: else all that was
-    loaded, as large as it is, would be held until the end.
+    If both take the model, the error is a bug of the compiler, and stays as it is. A file is loaded again for the check: else
+    the loaded model, as large as it is, would be held until the end.
     """
     try:
         yield
@@ -35,10 +35,10 @@ def invalid_models_told(source: Source) -> Iterator[None]:
 
 
 def why_invalid(proto: onnx.ModelProto) -> str | None:
-    """What the checker says, or else onnxruntime; None if neither has anything against the model."""
+    """The error of ONNX's checker, or else of onnxruntime; None if neither refuses the model."""
     try:
         onnx.checker.check_model(proto, full_check=True)
-    except Exception as error:  # of its own kinds, and of protobuf's
+    except Exception as error:  # the checker raises errors of its own kinds, and of protobuf's
         return f"not valid ONNX: {_first_line(error)}"
     try:
         session(proto)

@@ -1,4 +1,4 @@
-"""Sums of more than four dimensions whose first is one: in four, as attention in windows adds its masks.
+"""Writes sums of five dimensions, the first of which is one, in four dimensions; attention in windows adds its masks so.
 
 A Reshape puts a dimension of one in front. Then a constant is added to windows, heads, rows and columns. Another Reshape takes
 the dimension away.
@@ -11,11 +11,11 @@ from dataclasses import replace
 from compiler.frontend.model import Array, Model, Node
 
 _MOST = 4
-"""Dimensions that the machine has."""
+"""The most dimensions of a tensor on the machine."""
 
 
 def with_leading_ones_left_out(model: Model) -> Model:
-    """The model itself, if there is no such sum in it."""
+    """The model without such Reshapes; the model itself, if it has no such sum."""
     readers, makers = model.consumers(), model.producers()
     constants: dict[str, Array] = dict(model.constants)
     put: dict[str, Node] = {}

@@ -1,7 +1,7 @@
-"""Whether onnxruntime loads a model at every level of optimisation; in a child process, for some models abort it.
+"""Tests in a child process whether onnxruntime loads a model at every level of optimisation; some models abort it.
 
-``python -m compiler.frontend.loading`` is the helper that makes these children: it has onnxruntime in memory, reads one path a
-line, forks for each, and writes how that child ended.
+``python -m compiler.frontend.loading`` is the helper that makes these children. It has onnxruntime in memory. It reads one path
+a line, forks for each, and writes how that child ended.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from compiler.frontend.model import Node
 from sim.runtime.sessions import make_session, onnxruntime
 
 SECONDS = 600
-"""A child that takes longer is ended by a signal."""
+"""The time after which a child is ended by a signal."""
 HELPER = (sys.executable, "-P", "-m", "compiler.frontend.loading")
-"""-P: a module in the current folder, which may be a stranger's, is none of ours."""
+"""The command of the helper. ``-P`` keeps it from importing modules of the current folder, which may be a stranger's."""
 _one_at_a_time = threading.Lock()
 _helpers: dict[int, subprocess.Popen[str]] = {}
-"""Of this process, by its number: a process that was forked has none yet."""
+"""The helper of each process, by the number of the process; a process that was forked has none yet."""
 
 
 def has_inner_graphs(nodes: Iterable[Node]) -> bool:
-    """Of If, Loop and Scan: whose inputs from outside onnxruntime's optimisers lose sight of."""
+    """Whether there is an If, Loop or Scan that reads tensors from outside; onnxruntime's optimisers may lose these."""
     return any(True for node in nodes for _ in node.captures())
 
 
 def survives(model: bytes) -> bool:
-    """Whether a process that loads it lives on; a model that onnxruntime refuses with an error is none that aborts."""
+    """Whether a process that loads the model lives on; onnxruntime may refuse the model with an error."""
     return _ended(model) >= 0
 
 
 def loads(model: bytes) -> bool:
-    """Whether onnxruntime takes it at every level."""
+    """Whether onnxruntime takes the model at every level."""
     return _ended(model) == 0
 
 
 def _ended(model: bytes) -> int:
-    """How the child ended: below 0 by a signal."""
+    """How the child ended: the number of refusals, or below 0 if a signal ended it."""
     with tempfile.TemporaryDirectory() as folder, _one_at_a_time:
         path = Path(folder) / "part.onnx"
         path.write_bytes(model)
@@ -58,7 +58,7 @@ def _ended(model: bytes) -> int:
             helper.stdin.flush()
             answer = helper.stdout.readline()
         finally:
-            if not answer:  # it is interrupted, or we are: what it would say next answers nothing that is asked
+            if not answer:  # one of both was interrupted: what it writes next belongs to no later question
                 _end_helper()
     if not answer:
         raise ModelError("onnxruntime cannot be started in a process of its own; allow more processes or memory")
@@ -75,7 +75,7 @@ def _helper() -> subprocess.Popen[str]:
 
 
 def _end_helper() -> None:
-    """What this process has started, once it ends or cannot be asked again."""
+    """Ends the helper of this process, at the end or when it cannot be asked again."""
     helper = _helpers.pop(os.getpid(), None)
     if helper is not None:
         helper.kill()
@@ -86,7 +86,7 @@ atexit.register(_end_helper)
 
 
 def refusals(path: str) -> int:
-    """Of all levels, those at which onnxruntime refuses the model with an error."""
+    """The number of levels, each with and without int8 in QDQ form, at which onnxruntime refuses the model with an error."""
     levels = onnxruntime.GraphOptimizationLevel
     model = Path(path).read_bytes()
     refused = 0
@@ -97,7 +97,7 @@ def refusals(path: str) -> int:
             options.add_session_config_entry("session.qdqisint8allowed", signed)
             try:
                 make_session(model, options)
-            except Exception:  # its exceptions share no base class of their own
+            except Exception:  # onnxruntime's exceptions have no common base but this
                 refused += 1
     return refused
 

@@ -1,6 +1,6 @@
-"""Kernels along one dimension that are longer than a window may be, as kernels of several rows over shifted copies of a map.
+"""Writes kernels along one dimension that are longer than a window as kernels of several rows over shifted copies of a map.
 
-Row ``i`` is the map from sample ``i t`` on, and has the taps ``i t`` to ``(i + 1) t`` of the kernel: every sum is the same.
+Row ``i`` is the map from sample ``i t`` on, and has the taps ``i t`` to ``(i + 1) t`` of the kernel. Every sum is the same.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from compiler.frontend.model import Array, Model, Node, TensorType
 from compiler.frontend.rewrite import Replacement, rewritten
 
 MOST = 255
-"""Taps of a row."""
+"""The most taps of a row."""
 
 
 def with_long_kernels_in_rows(model: Model) -> Model:
-    """``model`` has its types, and operator set 13 or a later one. The model itself, if it has no such kernel."""
+    """The model with such kernels in rows; the model itself, if it has none.
+
+    ``model`` has its types, and operator set 13 or a later one.
+    """
     return rewritten(model, _in_rows)
 
 
@@ -33,7 +36,7 @@ def _in_rows(model: Model, node: Node) -> Replacement | None:
                                 (("strides", 1, rank), ("dilations", 1, rank), ("pads", 0, 2 * rank)))  # fmt: skip
     others = [i for i in range(rank) if i != along]
     alone = all(source[2 + i] == weights.shape[2 + i] == 1 and pads[i] == pads[rank + i] == 0 for i in others)
-    # Long strides over one channel are phases of their own (compiler/quantise/phases.py).
+    # Long strides over one channel become phases (compiler/quantise/phases.py).
     if size <= MOST or not alone or set(dilations) != {1} or (strides[along] > 1 and weights.shape[1] == 1):
         return None
     rows = -(-size // MOST)
@@ -53,7 +56,7 @@ def _in_rows(model: Model, node: Node) -> Replacement | None:
     row, line, whole, result = (f"{label}/{name}" for name in ("row", "line", "rows", "result"))
 
     def turned(name: str, source: str, made: str, kind: str) -> Node:
-        """Between the map and one that has the samples in its columns."""
+        """The node between the map and one that has the samples in its columns."""
         if rank == 1:
             return Node(name, kind, (source, f"{label}/rows_axis"), (made,))
         return Node(name, "Transpose", (source,), (made,), {"perm": [0, 1, 2, 3] if along else [0, 1, 3, 2]})

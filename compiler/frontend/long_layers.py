@@ -1,8 +1,8 @@
-"""Layers of 16-bit activations as calls of integer definitions (``compiler/definitions/long_maps.py``) on maps of bytes.
+"""Writes layers of 16-bit activations as calls of integer definitions (``compiler/definitions/long_maps.py``) on maps of bytes.
 
-``DequantizeLinear -> Conv, Gemm, MatMul, an average or Add -> Relu, Clip -> QuantizeLinear``, of which input or output has 16
-bits, becomes one call. Where the host makes a map of 16 bits, or reads it, a call of ``SplitBytes`` or ``JoinBytes`` stands on
-its side. What the machine does not take stays as it is, and runs on the CPU.
+``DequantizeLinear -> Conv, Gemm, MatMul, an average or Add -> Relu, Clip -> QuantizeLinear`` becomes one call, if its input or
+its output has 16 bits. Where the host makes or reads a map of 16 bits, it calls ``SplitBytes`` or ``JoinBytes``. A layer that
+the machine does not take stays as it is, and runs on the CPU.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from compiler.frontend.model import Array, Model, Node, TensorType, scalar
 
 _CLAMPS = ("Relu", "Clip")
 LEAST_OPSET = 13
-"""Of the operators that the definitions are made of."""
+"""The first operator set that has all operators of the definitions."""
 
 
 @dataclass
 class _Layer:
-    """One that becomes a call."""
+    """A layer that becomes a call."""
 
     node: Node
     xs: tuple[Ends, ...]
@@ -40,9 +40,9 @@ class _Layer:
 
 
 def with_long_layers(model: Model, lanes: int, kept: Mapping[str, str]) -> tuple[Model, dict[str, str]]:
-    """The model with calls for ``lanes`` channels in a word, and why layers of 16 bits are none.
+    """The model with calls for ``lanes`` channels in a word, and the reasons for which other layers of 16 bits get none.
 
-    ``kept``: nodes that are not asked.
+    ``kept`` are nodes that are left out.
     """
     reasons = dict[str, str]()
     if not any(known.elem in SIXTEEN_BITS for known in model.types.values()) or model.opsets.get("", 0) < LEAST_OPSET:
@@ -66,7 +66,7 @@ def with_long_layers(model: Model, lanes: int, kept: Mapping[str, str]) -> tuple
 
 
 def _layer(ctx: Context, quantiser: Node, kept: Mapping[str, str]) -> _Layer | None:
-    """The layer whose result the node quantises."""
+    """The layer whose result the node quantises, if it can become a call."""
     if quantiser.op_type != "QuantizeLinear" or quantiser.name in kept:
         return None
     lo, hi = -np.inf, np.inf
@@ -94,7 +94,7 @@ def _alone(ctx: Context, name: str) -> bool:
 
 
 def _bounds(ctx: Context, node: Node) -> tuple[float, float] | None:
-    """Of a Relu or Clip, if they are constants."""
+    """The bounds of a Relu or Clip, if they are constants."""
     if node.op_type == "Relu":
         return 0.0, np.inf
     low, high = (ctx.constant(node.input(index)) if node.input(index) else np.array(default) for index, default in _OPEN)
@@ -102,11 +102,11 @@ def _bounds(ctx: Context, node: Node) -> tuple[float, float] | None:
 
 
 _OPEN = ((1, -np.inf), (2, np.inf))
-"""Bounds of a Clip, by input."""
+"""The inputs of a Clip that are bounds, with the bound if the input is left out."""
 
 
 def _write(ctx: Context, writer: Writer, layer: _Layer) -> None:
-    """The call in the place of the layer and of what quantises it."""
+    """Writes the call in the place of the layer and of its quantiser."""
     node, (x, *others), y = layer.node, layer.xs, layer.y
     flat = writer.flat.get(x.name) if node.op_type in DENSE else None
     form, to = form_at(ctx, node, x.name), form_at(ctx, node, y.name)
@@ -172,7 +172,7 @@ def _call(writer: Writer, layer: _Layer, forms: tuple[Form, Form], sums: Sums, g
 
 
 def _together(writer: Writer, maps: list[str]) -> str:
-    """Maps as one, channels behind channels."""
+    """The maps as one map, joined along channels."""
     if len(maps) == 1:
         return maps[0]
     n, c, h, w = writer.shape(maps[0])
@@ -182,7 +182,7 @@ def _together(writer: Writer, maps: list[str]) -> str:
 
 
 def _column(values: Array) -> Array:
-    """One number for each channel."""
+    """The values as a column: one number for each channel."""
     return values.reshape(1, -1, 1, 1)
 
 

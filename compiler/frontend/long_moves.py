@@ -1,4 +1,4 @@
-"""What moves tensors of 16 bits and computes nothing: views, joins and cuts, as such of their maps of bytes."""
+"""Moves of tensors of 16 bits (views, joins and cuts), written as moves of their maps of bytes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST_KERNEL = 255
 
 
 def with_stored_moves(model: Model, kept: Mapping[str, str]) -> Model:
-    """Moves of dequantised tensors of 16 bits as moves of what is stored; quantising it again as before is then none.
+    """The model with moves of dequantised tensors of 16 bits as moves of the stored tensors.
 
-    ``kept``: nodes that are not asked.
+    A quantiser with the same numbers becomes an Identity. ``kept`` are nodes that are left as they are.
     """
     ctx, nodes, types = Context(model), list[Node](), dict[str, TensorType]()
     stored: dict[str, tuple[Ends, Node]] = {}
@@ -53,7 +53,7 @@ def with_stored_moves(model: Model, kept: Mapping[str, str]) -> Model:
 
 
 def moved(ctx: Context, writer: Writer, node: Node) -> None:
-    """Maps of bytes of what the node makes of tensors that have some, where it moves whole words of channels."""
+    """Adds the maps of bytes of a move's results, if its operands have some and it moves whole words of channels."""
     if node.op_type not in _MOVES or node.domain or ctx.model.elem(node.inputs[0]) not in SIXTEEN_BITS:
         return
     source = node.inputs[0]
@@ -75,7 +75,7 @@ def moved(ctx: Context, writer: Writer, node: Node) -> None:
 
 
 def _same(writer: Writer, node: Node, order: tuple[int, ...]) -> None:
-    """A view that is the same map, or all of it flattened."""
+    """Adds the map of a view that is the same map, or all of it flattened."""
     before, after = writer.shape(node.inputs[0]), writer.shape(node.output)
     source = writer.maps[node.inputs[0], order]
     plain = tuple(range(len(before)))
@@ -99,7 +99,7 @@ def _joined(writer: Writer, node: Node, order: tuple[int, ...]) -> None:
 
 
 def _cut(ctx: Context, writer: Writer, node: Node, order: tuple[int, ...]) -> None:
-    """Of one axis, channels by whole words."""
+    """Adds the maps of cuts along one axis; channels are cut by whole words."""
     for output, axis, first in _pieces(ctx, node):
         source, at = writer.maps[node.inputs[0], order], form_axis(order, axis)
         size = writer.form(output, order).shape[at]
@@ -115,7 +115,7 @@ def _cut(ctx: Context, writer: Writer, node: Node, order: tuple[int, ...]) -> No
 
 
 def _pieces(ctx: Context, node: Node) -> Iterator[tuple[str, int, int]]:
-    """Each output, the axis that it is cut from, and where it begins there."""
+    """Each output, the axis that it is cut along, and where it begins there."""
     shape = ctx.shape(node.inputs[0])
     if node.op_type == "Split":
         axis, first = node.integer("axis", 0) % len(shape), 0

@@ -1,4 +1,4 @@
-"""Layers of 16-bit activations as sums of products: a convolution, whatever the operator."""
+"""Layers of 16-bit activations as sums of products: every operator becomes a convolution."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SUMS = ("Add",)
 class Sums:
     """A layer as products and their sums.
 
-    ``weights``: output x input of its group x kernel, without zero-points. ``scale``: of each output, in steps of the result.
-    ``window``: has the strides of the model, for onnxruntime goes by them even where there is one step. ``inputs``: how many
-    products of each output the model asks for.
+    ``weights`` are output x input of its group x kernel, without zero-points. ``scale`` is that of each output, in steps of the
+    result. ``window`` has the strides of the model, for onnxruntime uses them even where there is one step. ``inputs`` is the
+    number of products of each output in the model.
     """
 
     weights: NDArray[np.int16]
@@ -42,13 +42,16 @@ class Sums:
 
 
 def form_at(ctx: Context, node: Node, name: str) -> Form:
-    """Of input or output: matrices have their channels last."""
+    """The form of an input or output; matrices have their channels last."""
     shape = ctx.shape(name)
     return form_of(shape, channels_last(len(shape)) if node.op_type in DENSE else ())
 
 
 def sums_of(ctx: Context, node: Node, xs: tuple[Ends, ...], y: Ends, shapes: tuple[Shape4, Shape4]) -> Sums:
-    """``xs``: what constants are multiplied by. A sum has two, each with channels of whole words; other layers have one."""
+    """The sums of a layer. ``xs`` are the operands that constants multiply.
+
+    An Add has two, each with channels of whole words; other layers have one.
+    """
     if node.op_type in CONVOLUTION:
         return _convolution(ctx, node, xs[0], y, shapes)
     if node.op_type in DENSE:
@@ -74,7 +77,7 @@ def _as_written(node: Node, window: Window) -> Window:
 
 
 def _dense(ctx: Context, node: Node, x: Ends, y: Ends, shape: Shape4) -> Sums:
-    """On channels of each pixel, or a flattened map, over which the weights lie as a kernel does."""
+    """The sums of a dense layer on the channels of each pixel, or on a flattened map, where the weights are a kernel."""
     given = weights_behind(ctx, node.inputs[1])
     require(general.weights_constant, given if given.values.ndim == 2 else None)
     require(dense.plain_gemm, node)
@@ -105,7 +108,7 @@ def _bias(ctx: Context, node: Node, unit: NDArray[np.float32], channels: int) ->
 
 
 def _average(ctx: Context, node: Node, x: Ends, y: Ends, shapes: tuple[Shape4, Shape4]) -> Sums:
-    """Weights of 1, and a scale for the number of pixels."""
+    """The sums of an average: weights of 1, and a scale for the number of pixels."""
     (_, channels, *size), (_, _, *out) = shapes
     if node.op_type == "AveragePool":
         kernel = node.integers("kernel_shape", ())
@@ -137,7 +140,7 @@ def _reduced(ctx: Context, node: Node) -> set[str]:
 
 
 def _sum(xs: tuple[Ends, ...], y: Ends, inputs: int, outputs: int) -> Sums:
-    """Two whole weights for each output, as the scales have them; the zero-point of the first counts for both."""
+    """The sums of an Add: two whole weights for each output, in the ratio of the scales. Both use the first zero-point."""
     first, second = xs
     ratio = Fraction(float(first.scale) / float(second.scale)).limit_denominator(constraints.MOST_RATIO)
     require(constraints.long_ratio, ratio, first.scale, second.scale)
@@ -149,10 +152,10 @@ def _sum(xs: tuple[Ends, ...], y: Ends, inputs: int, outputs: int) -> Sums:
 
 
 def in_words(sums: Sums, lanes: int, long: tuple[bool, bool]) -> Sums:
-    """With channels that fill whole words of ``lanes`` where inputs, outputs are ``long``, and groups of whole words.
+    """The sums with channels in whole words of ``lanes`` for inputs and outputs that are ``long``, and groups in whole words.
 
-    Where words hold channels of several groups, zero weights stand between them. Groups that do not divide into words so
-    become one.
+    Where words hold channels of several groups, zero weights stand between them. If groups do not divide into such words, all
+    become one group.
     """
     each = sums.weights.shape[1], len(sums.weights) // sums.groups
     joined = math.lcm(*(lanes // math.gcd(lanes, count) for count, wide in zip(each, long, strict=True) if wide))

@@ -18,7 +18,7 @@ from compiler.frontend.model import Array, Model, Node, TensorType, scalar
 SIXTEEN_BITS = (onnx.TensorProto.INT16, onnx.TensorProto.UINT16)
 HALF = 1 << 15
 Write = Callable[[str, tuple[int, ...]], None]
-"""Writes what makes a tensor of this name and shape."""
+"""Writes the nodes that make a tensor of this name and shape."""
 Shape4 = tuple[int, int, int, int]
 """Batch, channels, height and width."""
 
@@ -38,7 +38,7 @@ class Ends:
 
     @property
     def offset(self) -> int:
-        """What makes its least number 0."""
+        """The number that makes the least stored number 0 when it is added."""
         signed = self.elem in (onnx.TensorProto.INT8, onnx.TensorProto.INT16)
         return (HALF if self.long else SIGN) if signed else 0
 
@@ -52,13 +52,13 @@ class Ends:
         return int(np.clip(stored, *self.bounds))
 
     def same_numbers(self, other: Ends) -> bool:
-        """Whether the same integers are the same real values."""
+        """Whether the same integers are the same real values in both."""
         return (self.elem, self.scale, self.zero_point) == (other.elem, other.scale, other.zero_point)
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a tensor is a map: which of its axes are batch, channels and sides, and their lengths."""
+    """A tensor as a map: the axes that are batch, channels and sides, and their lengths."""
 
     order: tuple[int, ...]
     shape: Shape4
@@ -68,17 +68,17 @@ class Form:
         return self.order != tuple(range(len(self.order)))
 
     def label(self, name: str) -> str:
-        """Of the tensor in that order."""
+        """The name of the tensor with its axes in that order."""
         return f"{name}/{''.join(map(str, self.order))}" if self.turned else name
 
     @property
     def back(self) -> tuple[int, ...]:
-        """The order that undoes it."""
+        """The order that undoes this one."""
         return tuple(self.order.index(axis) for axis in range(len(self.order)))
 
 
 def form_of(shape: Sequence[int], order: Sequence[int] = ()) -> Form:
-    """Three dimensions are a map of height 1, two one of single pixels; ``order``: of axes, if not their own."""
+    """The form of a shape, with axes in ``order``. Three dimensions are a map of height 1, two are a map of one pixel."""
     rank = len(shape)
     require(constraints.long_sides, rank)
     axes = tuple(order) or tuple(range(rank))
@@ -88,18 +88,18 @@ def form_of(shape: Sequence[int], order: Sequence[int] = ()) -> Form:
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The order of axes that makes channels of the last one."""
+    """The order of axes that has the channels last in the tensor."""
     return (0, rank - 1, *range(1, rank - 1)) if rank > 2 else tuple(range(rank))
 
 
 def form_axis(order: Sequence[int], axis: int) -> int:
-    """Where an axis of a tensor is in its map: batch, channels, height, width."""
+    """The place of a tensor's axis in its map: batch, channels, height, width."""
     place = list(order).index(axis % len(order))
     return 3 if len(order) == 3 and place == 2 else place
 
 
 def ends_of(ctx: Context, node: Node, name: str) -> Ends | None:
-    """What a QuantizeLinear or DequantizeLinear says of a tensor, if it is of 8 or 16 bits with one scale."""
+    """The quantisation that a QuantizeLinear or DequantizeLinear gives a tensor, if it has 8 or 16 bits and one scale."""
     scale, zero, elem = ctx.constant(node.input(1)), ctx.constant(node.input(2)), ctx.model.elem(name)
     whole = scale is not None and scale.size == 1 and (not node.input(2) or (zero is not None and zero.size == 1))
     if not whole or elem not in (*EIGHT_BITS, *SIXTEEN_BITS):
@@ -109,7 +109,7 @@ def ends_of(ctx: Context, node: Node, name: str) -> Ends | None:
 
 
 def ends_before(ctx: Context, reader: Node | None) -> Ends | None:
-    """Of the activation that the node dequantises, if it does."""
+    """The quantisation of the activation that the node dequantises, if it does."""
     if reader is None or reader.op_type != "DequantizeLinear" or reader.inputs[0] in ctx.model.constants:
         return None
     return ends_of(ctx, reader, reader.inputs[0])
@@ -117,7 +117,7 @@ def ends_before(ctx: Context, reader: Node | None) -> Ends | None:
 
 @dataclass
 class Writer:
-    """The model as it is rewritten."""
+    """The new nodes, constants and types of a model, and the maps of bytes of its tensors."""
 
     model: Model
     lanes: int
@@ -127,7 +127,7 @@ class Writer:
     maps: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
     """The map of bytes of each tensor of 16 bits that has one, by the order of its axes there."""
     flat: dict[str, str] = field(default_factory=dict)
-    """Tensors of two dimensions that are maps of bytes, flattened: which."""
+    """The map of bytes of each tensor of two dimensions that is a flattened map."""
 
     def constant(self, owner: str, role: str, value: Array) -> str:
         name = f"{owner}/{role}"
@@ -135,7 +135,7 @@ class Writer:
         return name
 
     def node(self, kind: str, inputs: Sequence[str], output: str, known: TensorType, **attributes: object) -> str:
-        """One of ONNX's own that makes ``output``, which is new."""
+        """Adds a node of ONNX that makes ``output``, and returns that new name."""
         self.nodes.append(Node(f"{output}/{kind.lower()}", kind, tuple(inputs), (output,), attributes))
         self.types[output] = known
         return output
@@ -150,19 +150,19 @@ class Writer:
         return known
 
     def orders(self, name: str) -> list[tuple[int, ...]]:
-        """In which the tensor has maps of bytes."""
+        """The orders of axes in which the tensor has maps of bytes."""
         return [order for known, order in self.maps if known == name]
 
     def form(self, name: str, order: Sequence[int]) -> Form:
         return form_of(self.shape(name), order)
 
     def apart(self, shape: Shape4) -> list[int]:
-        """A map of bytes with lanes, and whether low or high, as dimensions of their own."""
+        """The shape of a map of bytes in which the lanes, and the low and high bytes, have dimensions of their own."""
         n, c, h, w = shape
         return [n, -(-c // self.lanes), 2, self.lanes, h, w]
 
     def together(self, shape: Shape4) -> Shape4:
-        """The map with whole words of channels, numbers of 16 bits for single ones."""
+        """The shape of a map with whole words of channels, counted in numbers of 16 bits."""
         n, c, h, w = shape
         return n, c + -c % self.lanes, h, w
 
@@ -171,7 +171,7 @@ class Writer:
         return TensorType(onnx.TensorProto.INT8, (n, 2 * c, h, w))
 
     def map_of(self, x: Ends, form: Form) -> str:
-        """The map of bytes of a tensor of 16 bits; the host splits it, if nothing on the machine makes it."""
+        """The map of bytes of a tensor of 16 bits. The host splits the tensor, if nothing on the machine makes it."""
         key = x.name, form.order
         if key not in self.maps:
             source, label = self.turned(x, form), form.label(x.name)
@@ -193,7 +193,7 @@ class Writer:
         return label if label in self.types else self.node("Transpose", (x.name,), label, known, perm=form.order)
 
     def made(self, y: Ends, form: Form, source: str) -> None:
-        """``source`` is the map of ``y``; the host joins it where it is read."""
+        """Notes that ``source`` is the map of ``y``, and adds the call by which the host joins it, if somebody reads it."""
         self.maps[y.name, form.order] = source
         given = {
             "apart": self.apart(form.shape), "together": self.together(form.shape), "channels": [form.shape[1]],
@@ -205,7 +205,7 @@ class Writer:
         ))  # fmt: skip
 
     def moved(self, node: Node, order: tuple[int, ...], kind: str, inputs: Sequence[str], output: str, **more: object) -> None:
-        """A map of bytes that ``kind`` makes of others, beside what the node makes of the tensors."""
+        """Adds a node of ``kind`` that makes a map of bytes of others, as the given node makes its result of tensors."""
         form = self.form(output, order)
         made = f"{form.label(output)}/bytes"
         self.types[made] = self.bytes_type(form.shape)
@@ -213,7 +213,7 @@ class Writer:
         self.maps[output, order] = made
 
     def from_map(self, y: Ends, form: Form, write: Write) -> None:
-        """``y`` in the order of its own axes; ``write`` writes what makes it in the order of the map's."""
+        """Makes ``y`` in the order of its own axes; ``write`` writes the nodes that make it in the order of the map."""
         shape = self.shape(y.name)
         if not form.turned:
             write(y.name, shape)

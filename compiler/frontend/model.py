@@ -19,12 +19,12 @@ Array = NDArray[Any]
 IR_VERSION = 10
 MICROSOFT = "com.microsoft"
 LARGE = 4096
-"""Bytes of a constant that may be left out of a model that is to be run here."""
+"""The bytes from which on a constant is left out of a hollow model."""
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """Element type (of ``onnx.TensorProto``) and shape; ``None`` where only running the model tells."""
+    """The element type (of ``onnx.TensorProto``) and the shape; a shape of ``None`` is known only when the model runs."""
 
     elem: int
     shape: tuple[int, ...] | None
@@ -56,16 +56,16 @@ class Node:
         return tuple(int(v) for v in self.attributes.get(name, default))
 
     def input(self, index: int) -> str:
-        """The name of an input, empty if it is left out."""
+        """The name of an input; empty if the input is left out."""
         return self.inputs[index] if index < len(self.inputs) else ""
 
     def reads(self) -> Iterator[str]:
-        """Every tensor that the node reads, those that its subgraphs take from outside included."""
+        """All tensors that the node reads, also those that its subgraphs take from outside."""
         yield from (name for name in self.inputs if name)
         yield from self.captures()
 
     def captures(self) -> Iterator[str]:
-        """What the graphs in its attributes take from outside."""
+        """The tensors that the node's inner graphs take from outside."""
         for value in self.attributes.values():
             if isinstance(value, onnx.GraphProto):
                 yield from _captured(value)
@@ -81,7 +81,7 @@ def _captured(graph: onnx.GraphProto) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Nodes in topological order; every tensor that is no constant, input or node output is unknown."""
+    """A model with its nodes in topological order. Every tensor is a constant, an input or a node's output."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -91,7 +91,7 @@ class Model:
     outputs: tuple[str, ...]
     opsets: Mapping[str, int]
     loose: frozenset[str] = frozenset()
-    """Inputs whose sizes onnxruntime is not told: with them it refuses a branch that is never taken."""
+    """Inputs whose sizes are hidden from onnxruntime, which would refuse a branch that is never taken."""
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         if name in self.constants:
@@ -153,12 +153,12 @@ def part_proto(model: Model, nodes: Sequence[Node], inputs: Sequence[str], outpu
 
 
 def large_constants(model: Model) -> dict[str, Array]:
-    """Constants that no inference of shapes looks into, and that are most of a model's bytes."""
+    """The constants that shape inference does not need, and that take most of a model's bytes."""
     return {k: v for k, v in model.constants.items() if v.dtype == np.float32 and v.nbytes >= LARGE}
 
 
 def hollow_proto(model: Model, outputs: Sequence[str]) -> onnx.ModelProto:
-    """The model without its large constants, which are given when it runs: to write and parse them takes longer than a run."""
+    """The model without its large constants, which a session gets as arrays: it is faster than to write and parse them."""
     large = large_constants(model)
     rest = {k: v for k, v in model.constants.items() if k not in large}
     proto = part_proto(replace(model, constants=rest), model.nodes, model.inputs, outputs)

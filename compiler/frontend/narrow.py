@@ -1,4 +1,4 @@
-"""Constants of four bits as the same numbers in int8, which the kernels of eight bits take."""
+"""Turns constants of four bits into int8 constants of the same numbers, which the kernels of eight bits take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from onnx import TensorProto
 from compiler.frontend.model import Array, Model
 
 MIDDLE = 8
-"""What is taken off an unsigned number and off its zero-point, so that both have four signed bits."""
+"""The number that is taken off an unsigned number and off its zero-point, so that both have four signed bits."""
 
 
 def with_wide_constants(model: Model) -> Model:
-    """Weights of four bits, and their zero-points, that only DequantizeLinear reads."""
+    """The model with weights of four bits, and their zero-points, in int8, where only DequantizeLinear reads them."""
     readers = model.consumers()
     made: dict[str, Array] = {}
     nodes = []

@@ -1,4 +1,4 @@
-"""What runs where: the machine takes what it can compute and somebody needs, and the host takes the rest.
+"""Divides a model: the machine takes what it can compute and somebody needs, and the host takes the rest.
 
 Host nodes are gathered by *phase*: the number of times that data has changed sides before them. All nodes of a phase form one
 CPU part. So there are as few parts as the graph allows, and parts and machine never wait for each other in a circle.
@@ -28,12 +28,12 @@ NEIGHBOURS = {
     OPERANDS_ON_CPU: "The operands are on the machine, or come to it quantised.",
     UNQUANTISED_FOR_CPU: "The result is quantised before the CPU reads it, or before it is an output of the model.",
 }
-"""What a node that the machine could compute asks of those around it, by the reason that it is given."""
+"""What a node that the machine could compute needs of its neighbours, by the reason that it gets otherwise."""
 
 
 @dataclass
 class _Demand:
-    """What is needed: nodes on the host, operations on the machine, and the tensors that cross."""
+    """What the outputs need: nodes on the host, operations on the machine, and the tensors that cross."""
 
     host: dict[str, Node]
     machine: dict[str, Op]
@@ -64,13 +64,13 @@ def partitioned(ctx: Context) -> tuple[XGraph, tuple[Port, ...], tuple[Port, ...
 
 
 def segments(graph: XGraph) -> int:
-    """How often the machine is started: runs of its operations between parts on the CPU."""
+    """How often the machine is started: the number of runs of its operations between CPU parts."""
     on_cpu = [True, *(isinstance(op, Cpu) for op in graph.ops)]
     return sum(before and not now for before, now in pairwise(on_cpu))
 
 
 def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
-    """Machine operations (which come in order) and CPU parts, each after the makers of what it reads, host tensors included."""
+    """Machine operations (given in order) and CPU parts, each behind the makers of its operands, host tensors included."""
     waiting = {name: part for part in cpu for name in (*part.outputs, *part.onnx_outputs)}
     makers: dict[str, Op] = {op.output: op for op in machine} | dict(waiting)
     done: set[str] = set()
@@ -92,7 +92,7 @@ def _ordered(machine: list[Op], cpu: list[Cpu]) -> list[Op]:
 
 
 def port(ctx: Context, name: str, value: Mapped) -> Port:
-    """How the host finds an ONNX tensor in a map."""
+    """The place of an ONNX tensor in a map, for the host."""
     weight = dict(zip("NHWC", _strides(ctx.map_shape(value)), strict=True))
     dims = tuple(tuple((weight[a.axis] * a.stride, a.size) for a in dim) for dim in value.layout.dims)
     return Port(name, value.tensor, dims)
@@ -143,7 +143,7 @@ def _why(ctx: Context, node: Node, reader: str) -> str:
 
 
 def _machine(ctx: Context, demand: _Demand, makers: dict[str, Op], tensor: str) -> Iterable[str]:
-    """Marks the operations behind a map; the host's tensors among what they read."""
+    """Marks the operations behind a map as needed, and returns the host's tensors that they read."""
     waiting = [tensor]
     while waiting:
         name = waiting.pop()
@@ -155,7 +155,7 @@ def _machine(ctx: Context, demand: _Demand, makers: dict[str, Op], tensor: str) 
 
 
 def _phases(ctx: Context, demand: _Demand) -> dict[str, int]:
-    """Phase of every host node: machine maps take the phase of what they are made from, crossing to the host adds one."""
+    """The phase of every host node. A machine map has the phase of what it is made from; crossing to the host adds one."""
     of_map: dict[str, int] = {}
     of_node: dict[str, int] = {}
     order = {op.output: index for index, op in enumerate(ctx.ops)}
@@ -194,7 +194,7 @@ def _phases(ctx: Context, demand: _Demand) -> dict[str, int]:
 
 
 def _homes(ctx: Context, demand: _Demand, phase: dict[str, int]) -> dict[str, set[int]]:
-    """The parts that each host node is in."""
+    """The parts that have each host node."""
     model = ctx.model
     constant, homes, wanted = set[str](), dict[str, set[int]](), {*model.outputs, *demand.to_machine}
     for node in model.nodes:
@@ -213,10 +213,10 @@ def _homes(ctx: Context, demand: _Demand, phase: dict[str, int]) -> dict[str, se
 
 
 def _with_readers(nodes: list[Node], crossing: Iterable[str]) -> list[Node]:
-    """An Identity for each tensor that is read elsewhere, too, and here by QuantizeLinear.
+    """Adds an Identity for each tensor that QuantizeLinear reads here and that is also read elsewhere.
 
-    onnxruntime quantises the float weights behind a result that it takes to have no reader but QuantizeLinear, and does not
-    see that the part gives it away; in the whole model it sees the other readers.
+    If QuantizeLinear is the only reader of a result, onnxruntime quantises the float weights behind it. It does not see that
+    the part hands the result to other readers; in the whole model it sees them.
     """
     quantised = {node.inputs[0] for node in nodes if node.op_type == "QuantizeLinear"}
     renamed = {name: f"{name}/here" for name in crossing if name in quantised}
@@ -233,7 +233,7 @@ def _with_readers(nodes: list[Node], crossing: Iterable[str]) -> list[Node]:
 
 
 def _cpu(ctx: Context, demand: _Demand, index: int, parts: dict[int, list[Node]], phase: dict[str, int]) -> Cpu:
-    """``phase``: of the copies of a node, the one in its own part gives what other parts and the machine read."""
+    """The CPU part of one phase. If a node has copies, the copy in its own phase makes the tensor that others read."""
     model, nodes = ctx.model, parts[index]
     made = {name for node in nodes for name in node.outputs if name}
     read = [n for n in dict.fromkeys(n for node in nodes for n in node.reads()) if n not in made and n not in model.constants]

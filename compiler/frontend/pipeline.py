@@ -54,16 +54,16 @@ FOR_ACCURACY = "kept in float for accuracy"
 NOT_FOLLOWED = "not onnxruntime's result in all cases"
 WOULD_ABORT = "onnxruntime aborts when it loads the model with its quantised parts"
 MOST_DOUBTFUL = 8
-"""Results of one run that would differ from onnxruntime's, all cases being as frequent, keep an operation on the CPU."""
+"""An operation goes to the CPU if so many results of a run would differ from onnxruntime's, were all cases as frequent."""
 PLAIN = Edges()
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """A model ready for code generation, and what it must agree with.
+    """A model ready for code generation, and the model that it must agree with.
 
-    ``oracle`` is what onnxruntime runs (without optimisation). ``inputs`` and ``outputs``: those inputs and outputs of
-    the model that the machine reads and makes itself; all others belong to CPU parts.
+    ``oracle`` is the model that onnxruntime runs (without optimisation). ``inputs`` and ``outputs`` are those of the model's
+    inputs and outputs that the machine reads and makes itself; all others belong to CPU parts.
     """
 
     graph: XGraph
@@ -71,28 +71,28 @@ class ImportedModel:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     tensor_names: Mapping[str, Port]
-    """For each map of the graph that is a tensor of the oracle: which, and in what layout."""
+    """The tensor of the oracle, and its layout, for each map of the graph that is one."""
     reasons: Mapping[str, str]
-    """For each node on the CPU, why."""
+    """The reason for each node on the CPU."""
     statistics: Mapping[str, Statistics]
-    """Of a float model's tensors: calibration to be used again."""
+    """The statistics of a float model's tensors, which can be used as calibration again."""
     float_model: Model | None = None
     quantised_model: Model | None = None
-    """What was made of the float model, with the same inputs and outputs."""
+    """The quantised form of the float model, with the same inputs and outputs."""
     inexact: Mapping[str, str] = field(default_factory=dict)
-    """For each operation on the machine that cannot follow onnxruntime's kernel in all cases, how many differ."""
+    """How many cases differ, for each operation on the machine that cannot follow onnxruntime's kernel in all cases."""
     doubtful: Mapping[str, float] = field(default_factory=dict)
-    """Of these: the results of one run that may differ, were all cases as frequent."""
+    """The results of one run of these operations that may differ, if all cases were equally frequent."""
     model: Model | None = None
-    """What was imported: quantised, with types."""
+    """The model that was imported: quantised, with types."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """For each operation, the node of the model that asked for it."""
+    """The node of the model that each operation is made for."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that were kept off the machine for its configuration's sake, and why."""
+    """The nodes that were kept off the machine because of its configuration, and why."""
     defined: tuple[Defined, ...] = ()
-    """In the places of which nodes of ``model`` the oracle has integer definitions."""
+    """The nodes of ``model`` for which the oracle has integer definitions."""
     extras: Extras = NO_EXTRAS
-    """Of the machine that it is for."""
+    """The options of the machine that the model is imported for."""
 
 
 def import_model(
@@ -108,13 +108,14 @@ def import_model(
     watch: Watch | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> ImportedModel:
-    """``calibration`` and ``choices`` concern what is float in the model; ``batch`` is what a free first dimension becomes;
-    ``nodes``: the most that the model may have (``compiler/frontend/structure.py``).
+    """Imports a model.
 
-    ``edges``: what inputs and outputs are, where not what the model says. ``watch`` is shown the graph as it is imported,
-    and after each pass. ``extras``: of the machine; that is all that an import knows of it.
+    ``calibration`` and ``choices`` concern what is float in the model. ``batch`` replaces a free first dimension. ``nodes`` is
+    the greatest number of nodes that the model may have (``compiler/frontend/structure.py``). ``edges`` says how inputs and
+    outputs differ from those of the model. ``watch`` is shown the graph as it is imported, and after each pass. ``extras`` are
+    those of the machine, and all that an import knows of it.
     """
-    # A pipe can be read once only; what lies in a file need not be held, for it can be loaded again.
+    # A pipe can be read only once. A file need not be held, for it can be loaded again.
     if not isinstance(source, bytes) and not (isinstance(source, str | Path) and Path(source).is_file()):
         source = load(source, shapes)
     with invalid_models_told(source):
@@ -137,7 +138,7 @@ def _import(
     float_model = None
     quantised_model = None
     told: dict[str, str] = {}
-    # Noise says nothing of scales that the model finds in its data.
+    # Random noise gives no scales for a model that finds them in its data.
     model = model if calibration is None else as_float(model)
     if is_float(model):
         model = with_fused_nodes_spelt_out(_recent(prepared(model, edges, float_inputs(model))), extras)
@@ -149,7 +150,7 @@ def _import(
             quantised_model = with_long_activations(quantised_model, choices.only)
         told |= {**dict.fromkeys(done.kept, FOR_ACCURACY), **dict.fromkeys(done.asked, AS_ASKED)}
         model = typed(quantised_model, edges)
-        # What was made of the float model has its types already.
+        # The quantised form of the float model has its types already.
         model = model if model is quantised_model else with_types(model)
     else:
         model = with_wide_constants(model)
@@ -182,12 +183,12 @@ def _import(
 
 
 def _recent(model: Model) -> Model:
-    """On an operator set that has the quantised forms."""
+    """The model in an operator set that has the quantised forms."""
     return model if model.opsets.get("", 0) >= TARGET else with_types(modernised(model))
 
 
 def _warn_of_idle(asked: Sequence[str]) -> None:
-    """Nodes that are to stay on the CPU and are in no part of it."""
+    """Warns of nodes that are asked to stay on the CPU but that nothing reads."""
     if asked:
         more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
         warnings.warn(
@@ -198,9 +199,10 @@ def _warn_of_idle(asked: Sequence[str]) -> None:
 def _with_rest(
     model: Model, told: Mapping[str, str], calibration: CalibrationData, choices: Choices, report: Progress, extras: Extras
 ) -> Quantised | None:
-    """As much of the float rest in 8 bits as makes no more segments of the machine: all of it, its layers alone, or nothing.
+    """The model with its float rest quantised, if that makes no more segments of the machine.
 
-    What is kept on the CPU as asked makes segments of its own: then all of the rest.
+    All of the rest is tried first, then its layers alone; None if both make more. If the user keeps nodes on the CPU, these
+    make segments anyway, and all of the rest is quantised.
     """
     typed_model = with_types(model)
     alone = _imported(typed_model, told, extras)
@@ -215,13 +217,13 @@ def _with_rest(
 
 
 def _for_the_host(found: ImportedModel) -> Iterator[bytes]:
-    """All that onnxruntime is to load: the parts on the CPU, and the model as a whole."""
+    """All models that onnxruntime is to load: the CPU parts, and the whole model."""
     yield from (op.model for op in found.graph.ops if isinstance(op, Cpu))
     yield found.oracle.SerializeToString()
 
 
 def _on_the_host(model: Model) -> ImportedModel:
-    """The model as it came, in one part on the CPU."""
+    """The model as it came, in one CPU part."""
     found = _imported(model, dict.fromkeys((node.name for node in model.nodes), WOULD_ABORT))
     if not all(survives(part) for part in _for_the_host(found)):
         raise ModelError(f"model {model.name}: onnxruntime aborts when it loads it; export it without control flow")
@@ -229,13 +231,13 @@ def _on_the_host(model: Model) -> ImportedModel:
 
 
 def _unfollowed(found: ImportedModel, follow: str) -> list[str]:
-    """Operations that are to go to the CPU for that they cannot follow onnxruntime's kernels."""
+    """The operations that go to the CPU because they cannot follow onnxruntime's kernels."""
     least = {EXACT: 0.0, USUAL: MOST_DOUBTFUL, INEXACT: math.inf}[follow]
     return [name for name in found.inexact if found.doubtful[name] >= least]
 
 
 def without(found: ImportedModel, refused: Mapping[str, str]) -> ImportedModel:
-    """The same with more nodes on the CPU: why, by name."""
+    """The model imported again with more nodes on the CPU; ``refused`` has the reason by name."""
     assert found.model is not None
     again = _imported(found.model, {**found.refused, **refused}, found.extras)
     return replace(

@@ -1,4 +1,4 @@
-"""ONNX or TFLite file to a checked, normalised model: types known, constants folded, nothing that only renames left."""
+"""Reads an ONNX or TFLite file into a checked, normalised model, with known types, folded constants and no renaming nodes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from isa.errors import printable
 
 LEAST_OPSET = 9
 MOST_OPSET = 26
-"""The newest that onnxruntime runs."""
+"""The newest operator set that onnxruntime runs."""
 USUAL_OPSET = 21
-"""The opset of a model that names none, because it has no node of ONNX's own."""
+"""The operator set of a model that names none, because it has no node of ONNX's own."""
 
 Source = str | Path | bytes | onnx.ModelProto
 
@@ -41,8 +41,12 @@ def read(
     source: Source, *, batch: int | None = None, shapes: Mapping[str, tuple[int, ...]] | None = None, nodes: int | None = None,
     samples: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Model:  # fmt: skip
-    """``batch``: what the first dimension of every input becomes (if free, 1 unless told); ``shapes``: whole shapes; ``nodes``:
-    the most that the model may have; ``samples``: shapes of many inputs together, whose sizes free dimensions get."""
+    """Reads a model.
+
+    ``batch`` replaces the first dimension of every input; without it, a free one becomes 1. ``shapes`` are whole shapes of
+    inputs. ``nodes`` is the greatest number of nodes that the model may have. ``samples`` are shapes of many inputs together,
+    whose sizes free dimensions get.
+    """
     shapes = shapes or {}
     proto = load(source, shapes)
     if found := _sizes_of_samples(proto, shapes, samples or {}, batch or 1):
@@ -51,7 +55,7 @@ def read(
     check_budget(proto, nodes or MOST_NODES)
     model = from_proto(converted(proto))
     model = replace(model, types={**model.types, **_input_types(model, proto, batch, shapes)})
-    # Its weights are twice in memory.
+    # The protocol buffer holds the weights a second time.
     del proto
     model = without_identities(model)
     model = fold_constants(model)
@@ -64,7 +68,7 @@ def read(
 
 
 def load(source: Source, shapes: Mapping[str, tuple[int, ...]] | None = None) -> onnx.ModelProto:
-    """The protocol buffer of a file, its bytes, or itself; ``shapes``: those that a TFLite file is to have."""
+    """The protocol buffer of a file, of bytes, or the given one. ``shapes`` are those that a TFLite file is to have."""
     if isinstance(source, onnx.ModelProto):
         check_structure(source, "the model")
         return with_external_data(source, None)
@@ -87,7 +91,7 @@ def load(source: Source, shapes: Mapping[str, tuple[int, ...]] | None = None) ->
 
 
 def check_text(message: Message, where: str) -> None:
-    """Names are text; protobuf hands out the bytes of one that is not UTF-8 as they are."""
+    """Refuses names that are not text; protobuf returns the bytes of a name that is not UTF-8."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
             for part in value if isinstance(value, Sequence) else (value,):
@@ -103,9 +107,9 @@ def opset_of(proto: onnx.ModelProto) -> int:
 
 
 def converted(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Functions inlined; an operator set that is older or newer than those supported converted, if onnx can.
+    """The model with functions inlined, in a supported operator set if onnx can convert it.
 
-    Our definitions stay calls.
+    Calls of the compiler's own definitions stay.
     """
     ours = [(function.domain, function.name) for function in proto.functions if is_definition(function)]
     if len(ours) < len(proto.functions):
@@ -155,7 +159,10 @@ def from_proto(proto: onnx.ModelProto) -> Model:
 def _sizes_of_samples(
     proto: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], samples: Mapping[str, tuple[int, ...]], batch: int
 ) -> dict[str, tuple[int, ...]]:
-    """Of inputs with free dimensions behind the first, unless they are asked for; the first counts samples."""
+    """The shapes of inputs with free dimensions behind the first, taken from samples, except where ``shapes`` has them.
+
+    The first dimension counts samples, and is not taken from them.
+    """
     found = {}
     for info in proto.graph.input:
         sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in info.type.tensor_type.shape.dim]
@@ -167,7 +174,7 @@ def _sizes_of_samples(
 
 
 def _dense(sparse: onnx.SparseTensorProto) -> Array:
-    """A sparse constant with its zeros; places are counted through the whole tensor, or given by one index per dimension."""
+    """A sparse constant with its zeros. Places count through the whole tensor, or are one index for each dimension."""
     values, places = numpy_helper.to_array(sparse.values), numpy_helper.to_array(sparse.indices)
     out = np.zeros(tuple(sparse.dims), values.dtype)
     where = np.unravel_index(places, out.shape) if places.ndim == 1 else tuple(places.T)
@@ -178,7 +185,7 @@ def _dense(sparse: onnx.SparseTensorProto) -> Array:
 def _input_types(
     model: Model, proto: onnx.ModelProto, batch: int | None, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, TensorType]:
-    """Every input with a whole shape."""
+    """The types of all inputs, with whole shapes."""
     unknown = [name for name in shapes if name not in model.inputs]
     if unknown:
         raise ModelError(f"input {unknown[0]}: the model has no such input; it has {', '.join(model.inputs)}")
@@ -224,7 +231,7 @@ def _input_types(
 
 
 def _loosely_resolved(model: Model) -> Model:
-    """A branch of If for other sizes than those of the inputs refuses no model: onnxruntime runs it without their shapes."""
+    """The model with its types. If a branch is for other sizes than the inputs have, onnxruntime is not told their shapes."""
     captured = {name for node in model.nodes for name in node.captures()}
     if not captured:
         return _resolved(model)
@@ -237,7 +244,7 @@ def _loosely_resolved(model: Model) -> Model:
 
 
 def _resolved(model: Model) -> Model:
-    """Types inferred and shape arithmetic folded, until neither finds more."""
+    """The model with types inferred and shape arithmetic folded, until neither finds more."""
     while True:
         typed = with_types(model)
         folded = without_idle_nodes(fold_constants(typed))

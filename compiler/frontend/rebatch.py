@@ -1,4 +1,4 @@
-"""A model that fixes its batch, given another one where every node treats the images of a batch alike."""
+"""Gives a model that fixes its batch another batch, if every node treats the images of a batch alike."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from compiler.frontend.session import RuntimeRefusal
 from compiler.frontend.types import with_types
 
 _SHAPES = {"Reshape": 1, "Resize": 3, "Expand": 1}
-"""Operators that are told a whole shape, and by which input."""
+"""The input of each operator that is a whole shape."""
 _ACROSS = {
     "Concat": None, "Split": 0, "Gather": 0, "GatherElements": 0, "ScatterElements": 0, "ArgMax": 0, "ArgMin": 0, "TopK": -1,
     "Softmax": -1, "LogSoftmax": -1, "Hardmax": -1, "LpNormalization": -1, "OneHot": -1,
 }  # fmt: skip
-"""Operators that work along one dimension, and which if none is named: along the first they would mix images."""
+"""The axis that an operator along one dimension has if none is named; along the first one it would mix images."""
 
 
 def rebatched(model: Model, batch: int) -> Model:
-    """``model`` has its types; every tensor that depends on an input begins with the batch, before and afterwards."""
+    """The model with another batch. Every tensor that depends on an input must begin with the batch, before and afterwards.
+
+    ``model`` has its types.
+    """
     sizes = {name: (model.shape(name) or (0,))[0] for name in model.inputs}
     name, old = next(iter(sizes.items()))
     if len(set(sizes.values())) > 1:
@@ -51,7 +54,7 @@ def rebatched(model: Model, batch: int) -> Model:
 
 
 def _behind(nodes: Iterable[Node], inputs: Iterable[str]) -> Iterable[Node]:
-    """Nodes that depend on inputs of the model."""
+    """The nodes that depend on inputs of the model."""
     reached = set(inputs)
     for node in nodes:
         if not reached.isdisjoint(node.reads()):
@@ -60,7 +63,7 @@ def _behind(nodes: Iterable[Node], inputs: Iterable[str]) -> Iterable[Node]:
 
 
 def _reshaped(node: Node, constants: dict[str, Array], old: int, batch: int) -> Node:
-    """The node with the batch in the shape that it is told."""
+    """The node with the new batch in the shape that it reads."""
     place = _SHAPES.get(node.op_type)
     value = constants.get(node.input(place)) if place else None
     if place is None or value is None or value.ndim != 1 or not value.size or int(value[0]) != old:

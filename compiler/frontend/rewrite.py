@@ -1,4 +1,4 @@
-"""Nodes of a model are replaced one by one by others with the same function."""
+"""Replaces nodes of a model one by one by others with the same function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.frontend.model import Array, Model, Node, TensorType
 
 @dataclass(frozen=True, eq=False)
 class Replacement:
-    """``nodes`` in place of one, with their constants and what is known of their tensors."""
+    """Nodes in the place of one, with their constants and the known types of their tensors."""
 
     nodes: Sequence[Node]
     constants: Mapping[str, Array]
@@ -18,7 +18,7 @@ class Replacement:
 
 
 def rewritten(model: Model, rule: Callable[[Model, Node], Replacement | None]) -> Model:
-    """The model itself, if the rule replaces nothing."""
+    """The model with the nodes that the rule replaces; the model itself, if it replaces none."""
     nodes: list[Node] = []
     constants: dict[str, Array] = dict(model.constants)
     types = dict(model.types)

@@ -1,6 +1,6 @@
-"""onnxruntime as it runs a model word by word: no graph optimisation, so that nothing is fused and no tie is shifted.
+"""Sessions of onnxruntime that run a model as written: no graph optimisation fuses nodes or shifts ties.
 
-A float model may be optimised: it is what others are measured by, and its last bits do not matter.
+A float model may be optimised: others are measured by it, and its last bits do not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class RuntimeRefusal(TilewrightError):
 
 
 def session(model: onnx.ModelProto | bytes, threads: int = 0, optimised: bool = False) -> onnxruntime.InferenceSession:
-    """``threads``: 0 for as many as there are cores; a model of a few hundred values is faster with 1."""
+    """A session for a model. ``threads`` is 0 for one on each core; a model of a few hundred values is faster with 1."""
     options = onnxruntime.SessionOptions()
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
@@ -37,7 +37,7 @@ def session(model: onnx.ModelProto | bytes, threads: int = 0, optimised: bool = 
 
 
 def run(model: onnx.ModelProto | bytes, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
-    """Outputs by name."""
+    """The outputs of one run, by name."""
     return run_session(session(model), feeds, outputs)
 
 

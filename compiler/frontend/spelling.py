@@ -1,4 +1,4 @@
-"""Nodes in the place of one that stands for many: what they make and read is named after its result."""
+"""Spells out one node that stands for many; their names begin with the name of its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.frontend.types import with_types
 
 @dataclass(eq=False)
 class Spelling:
-    """What stands for ``node``; the last node that is added for its result is given the name of the result."""
+    """The nodes that replace ``node``; the one that makes its result gets the name of the result."""
 
     model: Model
     node: Node
@@ -23,7 +23,7 @@ class Spelling:
     constants: dict[str, Array] = field(default_factory=dict)
 
     def add(self, op_type: str, inputs: Sequence[str], label: str, /, **attributes: Any) -> str:
-        """The name of what a node makes."""
+        """Adds a node, and returns the name of its result."""
         name = f"{self.node.output}/{label}"
         self.nodes.append(Node(f"{self.node.name or self.node.output}/{label}", op_type, tuple(inputs), (name,), attributes))
         return name
@@ -44,13 +44,13 @@ class Spelling:
         return self.model.constants.get(self.node.input(place))
 
     def shape(self, place: int) -> tuple[int, ...]:
-        """Of an input of the node whose sizes are known."""
+        """The shape of an input of the node, whose sizes must be known."""
         found = self.model.shape(self.node.input(place))
         assert found is not None
         return found
 
     def ends(self, made: str, output: int = 0) -> None:
-        """What was made is an output of the node."""
+        """Makes a result an output of the node."""
         name = self.node.outputs[output]
         self.nodes = [
             replace(node, inputs=tuple(name if each == made else each for each in node.inputs),
@@ -60,11 +60,14 @@ class Spelling:
 
 
 Spell = Callable[[Spelling], bool]
-"""Spells a node out; False: it stays as it is."""
+"""Spells a node out; returns False if the node stays as it is."""
 
 
 def with_spelt(model: Model, spells: Mapping[tuple[str, str], Spell]) -> Model:
-    """``spells``: by domain and operator. The model itself, if it has none of them on float32 of known sizes."""
+    """The model with nodes spelt out; the model itself, if it has none of them on float32 of known sizes.
+
+    ``spells`` are by domain and operator.
+    """
     nodes: list[Node] = []
     constants = dict(model.constants)
     found = False

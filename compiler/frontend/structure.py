@@ -1,4 +1,4 @@
-"""What ONNX asks of a model before anything in it is looked at: a version of its format, sizes of constants, single names."""
+"""Checks what ONNX asks of a model before anything in it is read: the format's version, sizes of constants, unique names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import onnx
 from compiler.frontend.errors import ModelError
 
 MOST_NODES = 50_000
-"""Unless more are allowed; the largest networks of the zoo have some thousands."""
+"""The most nodes of a model, unless more are allowed; the largest networks of the zoo have some thousands."""
 HEADS = ("num_heads", "q_num_heads", "kv_num_heads")
 """Attributes that divide features among the heads of attention."""
 _FREE = -1
-"""A dimension whose size is not known: what some exporters write, and onnxruntime takes."""
+"""The size of a dimension that is not known, as some exporters write it and onnxruntime takes it."""
 
 
 def check_structure(proto: onnx.ModelProto, where: str) -> None:
-    """Refuses what onnx's checker refuses, and we would take for something else, and what onnxruntime divides by."""
+    """Refuses what onnx's checker refuses and the reader would misunderstand, and numbers that onnxruntime divides by."""
     if proto.ir_version < 1:
         found = proto.ir_version or "is missing"
         raise ModelError(f"{where}: ir_version {found}, at least 1 is expected; export the model again")
@@ -37,7 +37,7 @@ def check_structure(proto: onnx.ModelProto, where: str) -> None:
 
 
 def check_budget(proto: onnx.ModelProto, budget: int = MOST_NODES) -> None:
-    """Refuses a model of too many nodes, with those that its functions stand for: functions within functions are few bytes."""
+    """Refuses a model of too many nodes. Nodes of functions count for each call: functions within functions are few bytes."""
     sizes: dict[tuple[str, str], int] = {}
     functions = {(function.domain, function.name): function for function in proto.functions}
     pending = [*functions]
@@ -66,7 +66,7 @@ def check_budget(proto: onnx.ModelProto, budget: int = MOST_NODES) -> None:
 
 
 def _all(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """Nodes, and those of the graphs within them."""
+    """The nodes, and those of the graphs within them."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -100,7 +100,7 @@ def _check_heads(node: onnx.NodeProto, where: str) -> None:
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph, and those within nodes."""
+    """The graph, and the graphs within its nodes."""
     yield proto.graph
     for node in _all([*proto.graph.node, *(node for function in proto.functions for node in function.node)]):
         for attribute in node.attribute:

@@ -1,4 +1,4 @@
-"""The table of support: every operator that the machine computes and what it asks for, made from rules and constraints."""
+"""The table of support: every operator that the machine computes and its conditions, made from rules and constraints."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Row:
 
 
 def support_table() -> tuple[Row, ...]:
-    """Operators in alphabetical order; every operator that is not listed runs on the CPU."""
+    """The rows in alphabetical order; every operator that is not listed runs on the CPU."""
     assert run.FAMILIES
     rows = []
     for domain, operator in sorted(RULES, key=lambda key: (key[1], key[0])):
-        if domain == DOMAIN:  # what only the compiler writes
+        if domain == DOMAIN:  # only the compiler writes these
             continue
         form = "256-entry table" if operator in TABLE_OPERATORS else "machine"
         form = "machine with build_rows" if (domain, operator) in OF_ROWS else form
-        # As they are written, whichever file was imported first.
+        # The conditions are in the order of their declarations, whichever file is imported first.
         asked = sorted(CONSTRAINTS.get(operator, ()), key=lambda found: (found.__module__, found.__code__.co_firstlineno))
         conditions = tuple(sentence(constraint) for constraint in asked)
         rows.append(Row(operator, domain or "ai.onnx", form, conditions))
@@ -43,22 +43,22 @@ def support_table() -> tuple[Row, ...]:
 
 
 def common_conditions() -> tuple[str, ...]:
-    """What every operator asks for."""
+    """The conditions of every operator."""
     return tuple(sentence(constraint) for constraint in ALWAYS)
 
 
 def neighbour_conditions() -> tuple[str, ...]:
-    """What a node asks of those around it, even if the machine can compute it."""
+    """The conditions that a node asks of its neighbours, even if the machine can compute it."""
     return tuple(NEIGHBOURS.values())
 
 
 def fitting_conditions() -> tuple[str, ...]:
-    """What every operation asks of the configuration."""
+    """The conditions that every operation asks of the configuration."""
     return tuple(condition.value for condition in Fit)
 
 
 def common_lists() -> dict[str, tuple[str, ...]]:
-    """What all operators ask for, under their titles."""
+    """The conditions of all operators, by title."""
     return {
         "Every operator asks for this, too:": common_conditions(),
         "And of the nodes around it:": neighbour_conditions(),

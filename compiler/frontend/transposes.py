@@ -1,7 +1,7 @@
-"""Fewer transpositions: each waits until an operator needs its order, and what cancels is never made.
+"""Reduces transpositions: each waits until an operator needs its order, and those that cancel are never made.
 
-Models with channels last stand a Transpose before and behind every layer. Functions of each element, pads, joins and reductions
-are computed in either order, so they take the order that is there, and the transpositions around them meet.
+Models with channels last have a Transpose before and behind every layer. Functions of each element, pads, joins and reductions
+work in any order. So they take the order that is there, and the transpositions around them meet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REDUCTIONS = ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum")
 
 
 def with_fewer_transposes(model: Model) -> Model:
-    """A model with the same function and fewer transposes; the model itself, if nothing is saved."""
+    """The model with fewer transposes and the same function; the model itself, if none is saved."""
     turned, inputs = _with_turned_inputs(model)
     moved = without_identities(_Mover(turned, inputs).run())
     saved = _count(model) - _count(moved)
@@ -29,9 +29,9 @@ def with_fewer_transposes(model: Model) -> Model:
 
 
 def _with_turned_inputs(model: Model) -> tuple[Model, frozenset[str]]:
-    """Inputs that are brought into another order only behind functions of each element and pads: before these, and back.
+    """The model with inputs transposed at once and back, if a Transpose follows only behind functions of each element and pads.
 
-    And what they are then called.
+    And the names of these transposed inputs.
     """
     readers = model.consumers()
     nodes = list(model.nodes)
@@ -54,7 +54,7 @@ def _with_turned_inputs(model: Model) -> tuple[Model, frozenset[str]]:
 
 
 def _order_behind(model: Model, readers: Mapping[str, Sequence[Node]], name: str) -> Perm | None:
-    """That of the Transpose behind at least one such operator, if each has one reader."""
+    """The order of the Transpose behind at least one such operator, if each of them has one reader."""
     passed = 0
     while len(readers.get(name, ())) == 1 and name not in model.outputs:
         node = readers[name][0]
@@ -74,10 +74,10 @@ def _count(model: Model) -> int:
 
 
 class _Mover:
-    """Walks the nodes once. ``waiting``: of each tensor that is another one in another order, that one and the order."""
+    """Walks the nodes once. ``waiting`` has, for each tensor that is another one in another order, that one and the order."""
 
     def __init__(self, model: Model, fixed: frozenset[str]) -> None:
-        """``fixed``: results of transpositions that are made where they stand."""
+        """Starts a walk; ``fixed`` are results of transpositions that are made where they stand."""
         self.model, self.fixed = model, fixed
         self.constants: dict[str, Array] = dict(model.constants)
         self.types = dict(model.types)
@@ -96,7 +96,7 @@ class _Mover:
     # What is there, and what waits
 
     def _put(self, node: Node) -> None:
-        """As it is: what it reads is brought into the order that it reads."""
+        """Adds the node as it is; its operands are brought into the order that it needs."""
         captured = set(node.captures())
         for name in captured:
             self._settle(name)
@@ -131,7 +131,7 @@ class _Mover:
     # Operators in the order of what they read
 
     def _turned(self, node: Node) -> bool:
-        """Whether it was written in the order of what waits."""
+        """Whether the node could be written in the order of its waiting operands."""
         found = [self.waiting.get(name) for name in node.inputs]
         perms = {perm for entry in found if entry for perm in [entry[1]]}
         shape = self.model.shape(node.output)
@@ -156,7 +156,10 @@ class _Mover:
     def _write(
         self, node: Node, perm: Perm, places: Sequence[int], attributes: dict[str, object], made: Perm | None = None
     ) -> bool:  # fmt: skip
-        """``places``: the inputs that are tensors of the map; ``made``: the order of the result, if it is another."""
+        """Writes a node in another order, and returns whether that was possible.
+
+        ``places`` are the inputs that are tensors of the map. ``made`` is the order of the result, if it differs from ``perm``.
+        """
         inputs = list(node.inputs)
         for place in places:
             name = inputs[place]

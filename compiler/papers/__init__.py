@@ -1,1 +1,1 @@
-"""Cost models as their papers have them, beside those of our planner: what a group costs by their formulas."""
+"""Cost models as their papers have them, beside those of the planner: the cost of a group by their formulas."""

@@ -1,4 +1,4 @@
-"""What the formulas of the papers ask of a machine: how much its buffers hold, and how much it works on at a time."""
+"""The numbers of a machine that the formulas of the papers need: sizes of buffers, and how much it works on at a time."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True)
 class Accelerator:
-    """Sizes are in bytes."""
+    """An accelerator; sizes are in bytes."""
 
     name: str
     maps: int
-    """What the buffer for feature maps holds (Optimus' ``B_c``)."""
+    """The size of the buffer for feature maps (Optimus' ``B_c``)."""
     parameters: int | None
-    """What the buffer for parameters holds; None: they lie in that for maps."""
+    """The size of the buffer for parameters; None if they lie in the buffer for maps."""
     channels: int
-    """Optimus' ``T_c``: output channels that the array works on together; DNNVM's ``oc_p``."""
+    """The output channels that the array works on together: Optimus' ``T_c``, DNNVM's ``oc_p``."""
     rows: int
-    """Optimus' ``T_h``, DNNVM's ``h_p``: output rows (of ours: pixels) of a beat."""
+    """The output rows of a beat, in Tilewright's machine pixels: Optimus' ``T_h``, DNNVM's ``h_p``."""
     input_channels: int
-    """DNNVM's ``inc_p``."""
+    """The input channels that the array works on together: DNNVM's ``inc_p``."""
     bus_bytes: int
-    """That pass between DRAM and chip in a cycle."""
+    """The bytes that pass between DRAM and chip in a cycle."""
     word: int = 1
-    """Bytes of a value."""
+    """The bytes of a value."""
 
     def holds(self, maps: int, parameters: int) -> bool:
-        """Both at once."""
+        """Whether the buffers hold so many bytes of maps and of parameters at once."""
         if self.parameters is None:
             return maps + parameters <= self.maps
         return maps <= self.maps and parameters <= self.parameters
 
 
 def of_config(config: MachineConfig) -> Accelerator:
-    """Our machine, its parameter buffers taken together."""
+    """Tilewright's machine with this configuration; its parameter buffers count as one."""
     parameters = sum(config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS)
     channels = config.ic_p * config.words_per_chunk
     return Accelerator(

@@ -1,12 +1,12 @@
 """``optimus-as-written``, ``optimus-online-as-written`` and ``dnnvm-as-written``: the papers with their own cost models.
 
-They choose groups by the formulas of their papers (``compiler/papers``), not by our planner, and each by the one measure that
-its paper has, whatever the objective: Optimus by bytes, DNNVM by time. What they choose our machine then executes with our
-planner's tiles, and that is what the partition's value says; ``choose_optimus`` and its like give it the value of the paper's
-own formula. A group that the formula allows and no plan of ours fits is taken from the choice, and it is made again.
+They choose groups by the formulas of their papers (``compiler/papers``), not by the planner. Each minimises the one quantity
+that its paper has, whatever the objective: Optimus bytes, DNNVM time. The machine then executes these groups with the planner's
+tiles, and the partition's value is that of this execution. ``choose_optimus`` and its like give the value of the paper's own
+formula. If the formula allows a group that no plan fits, the choice is made again without it.
 
-Where somebody else says what groups cost, a measure (DNNVM section 5.1) or an accelerator of Optimus' table 4, they choose by
-that and by the objective, among the same groups.
+With other costs of groups, from a measure (DNNVM section 5.1) or an accelerator of Optimus' table 4, they choose by these costs
+and by the objective, among the same groups.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from compiler.search.pricing import partition_into, priced, saving_over_alone
 from compiler.xgraph.graph import XGraph
 
 MOST_OPS = 20
-"""Operations in a group. The paper has no such limit; where a formula allows longer ones, the result is not called exact."""
+"""The most operations of a group. The paper has no limit; if a formula allows longer ones, the result is not called exact."""
 MOST_OF_A_SIZE = 400
-"""Groups of equal size that the formula is asked of."""
+"""The most groups of equal size for which the formula is computed."""
 
 Choice = Callable[[Modelled, Objective], Partition]
-"""A partition by what groups cost there, of the objective's value."""
+"""Chooses a partition by the costs of groups in the evaluator; its value is that of the objective."""
 
 
 def optimus_as_written(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
@@ -48,7 +48,10 @@ def dnnvm_as_written(graph: XGraph, evaluator: Evaluator, objective: Objective) 
 
 
 def executed(evaluator: Evaluator, objective: Objective, model: Model, least: Objective, choice: Choice) -> Partition:
-    """The choice by the formula, of groups that our planner can execute, as it executes them; ``least``: what the paper has."""
+    """The partition that the formula chooses among the groups that the planner can execute, with the cost of this execution.
+
+    ``least`` is the objective of the paper.
+    """
     if isinstance(evaluator, Modelled):
         return choice(evaluator, objective)
     if evaluator.measure is not None:
@@ -64,7 +67,7 @@ def executed(evaluator: Evaluator, objective: Objective, model: Model, least: Ob
 
 
 def by_measure(evaluator: Evaluator, objective: Objective) -> Model:
-    """What the evaluator says, in place of a formula."""
+    """A model that returns the evaluator's costs in place of a formula's."""
 
     def cost(_: Modelled, mask: Mask) -> Cost | None:
         return evaluator.cost_of(mask, objective)
@@ -73,14 +76,15 @@ def by_measure(evaluator: Evaluator, objective: Objective) -> Model:
 
 
 def modelled_like(evaluator: Evaluator, model: Model) -> Modelled:
-    """For the same graph and machine; schedules' decisions are kept, for they are in ``sets``."""
+    """An evaluator with this model for the same graph and machine; it shares ``sets``, which has decisions of schedules."""
     made = Modelled(evaluator.config, evaluator.graph, evaluator.database, told=evaluator.told, model=model)
     made.sets = evaluator.sets
     return made
 
 
 def choose_optimus(modelled: Modelled, objective: Objective = DRAM) -> Partition:
-    """Algorithm 1 with equation 3. Who shares an input depends on the same data (section 6), so it may be in one group."""
+    """Algorithm 1 with equation 3. Operations on the same input depend on the same data (section 6), so a group may have
+    both."""
     sets = modelled.sets
     grown = grow(sets, sets.joins, MOST_OPS, MOST_OF_A_SIZE, saving_over_alone(modelled, objective))
     prices = priced(modelled, objective, grown.groups)
@@ -88,18 +92,18 @@ def choose_optimus(modelled: Modelled, objective: Objective = DRAM) -> Partition
 
 
 def choose_online(modelled: Modelled, objective: Objective = DRAM) -> Partition:
-    """The same, of groups that are no larger than the table allows, and keep all readers of a map together or apart."""
+    """Algorithm 3: the same, with groups no larger than the table allows, that have all readers of a map or none."""
     sets = modelled.sets
     most = most_operations(table_of(modelled), modelled.machine.maps)
     grown = grow(sets, sets.joins, most, MOST_OF_A_SIZE, lambda mask: 0)
     groups = [mask for mask in grown.groups if mask.bit_count() == 1 or sets.keeps_readers_together(mask)]
-    # Longer ones than the table allows are left out by the table, not by a cap.
+    # The table, not a cap, leaves out groups that are longer than it allows.
     left_out = LeftOut(grown.left_out, grown.longer if most >= MOST_OPS else 0, MOST_OPS)
     return partition_into(modelled, objective, priced(modelled, objective, groups), left_out=left_out)
 
 
 def table_of(modelled: Modelled) -> Sequence[int]:
-    """Looked up; where nobody built it off line (``tilewright table``) it is built now, and kept if it can be."""
+    """The look-up table. If ``tilewright table`` has not built it beforehand, it is built now, and stored if possible."""
     key = _key(modelled)
     if key not in modelled.tables:
         kept = kept_tables(modelled)
@@ -114,8 +118,8 @@ def table_of(modelled: Modelled) -> Sequence[int]:
 
 
 def build_table(modelled: Modelled) -> Sequence[int]:
-    """Algorithm 3; kept where ``table_of`` finds it, in place of what may be kept there."""
-    # Of all groups: what a schedule decides is not the network's.
+    """Builds the table by Algorithm 3, and stores it where ``table_of`` finds it, in place of an older one."""
+    # The table covers all groups: decisions of a schedule are no property of the network.
     sets = OpSets(modelled.graph, modelled.sets.joined)
     key, kept = _key(modelled), kept_tables(modelled)
     table = make_table(sets, modelled.machine, MOST_OPS, MOST_OF_A_SIZE, modelled.shapes.key)
@@ -126,7 +130,7 @@ def build_table(modelled: Modelled) -> Sequence[int]:
 
 
 def kept_tables(modelled: Modelled) -> TableFile | None:
-    """Beside the databases of all configurations: a table does not know how much buffers hold."""
+    """The file of tables, beside the databases of all configurations: a table does not depend on the sizes of buffers."""
     return None if modelled.database is None else TableFile(modelled.database.path.parents[1] / "optimus_tables.json")
 
 
@@ -135,5 +139,5 @@ def _key(modelled: Modelled) -> str:
 
 
 def choose_dnnvm(modelled: Modelled, objective: Objective = CYCLES) -> Partition:
-    """Algorithm 2 over the templates of its figure 3."""
+    """Algorithm 2 over the templates of figure 3."""
     return dnnvm_among(modelled, objective, PAPER_TEMPLATES)

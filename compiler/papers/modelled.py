@@ -1,4 +1,4 @@
-"""Costs of groups by the formulas of a paper instead of by our planner: any strategy can be asked to choose by them."""
+"""Costs of groups by the formulas of a paper instead of the planner's; any strategy can choose by them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from compiler.search.cost import Evaluator
 from isa.instructions import Unit
 
 Model = Callable[["Modelled", Mask], Cost | None]
-"""What a group costs; None: it fits at no tiling."""
+"""The cost of a group; None if it fits at no tiling."""
 
 
 @dataclass
 class Modelled(Evaluator):
-    """An evaluator without plans. An operation that alone fits at none of the model's tilings costs what our planner says."""
+    """An evaluator without plans. A single operation that fits at none of the model's tilings gets the planner's cost."""
 
     model: Model = field(kw_only=True)
     refused: set[Mask] = field(default_factory=set)
-    """Groups that are not to be chosen."""
+    """The groups that are not to be chosen."""
     tables: dict[str, list[int]] = field(default_factory=dict)
-    """Optimus' look-up tables that are there already."""
+    """Optimus' look-up tables that were built or read before."""
     borrowed: set[Mask] = field(default_factory=set)
-    """Operations whose cost is our planner's."""
+    """The operations with the planner's cost."""
 
     @cached_property
     def machine(self) -> Accelerator:
@@ -37,14 +37,14 @@ class Modelled(Evaluator):
 
     @cached_property
     def _parameters(self) -> list[int]:
-        """Bytes of each operation, as our machine packs them: so bytes are those of our planner."""
+        """The parameter bytes of each operation as the machine packs them, which are the planner's bytes."""
         return [sum(block.bytes(self.config) for block in blocks) for blocks in self.parameter_blocks]
 
     def parameters_of(self, mask: Mask) -> int:
         return sum(self._parameters[n] for n in bits_of(mask))
 
     def beats_of(self, mask: Mask) -> int:
-        """Beats of the busiest unit."""
+        """The beats of the busiest unit."""
         beats: dict[Unit, list[int]] = self.floors.beats
         return max(sum(values[n] for n in bits_of(mask)) for values in beats.values())
 
@@ -73,17 +73,17 @@ class Modelled(Evaluator):
 
 
 def optimus_model(evaluator: Modelled, mask: Mask) -> Cost | None:
-    """Equations 3 and 4; the paper has no time. Ours is that of the busier of arrays and bus."""
+    """Optimus' equations 3 and 4. The paper has no time, so the time is that of the busier of arrays and bus."""
     return _in_bytes(evaluator, mask, advance=True)
 
 
 def without_advance(evaluator: Modelled, mask: Mask) -> Cost | None:
-    """The same, but all channels of every map are kept."""
+    """Optimus' equations 3 and 4 with all channels of every map on chip."""
     return _in_bytes(evaluator, mask, advance=False)
 
 
 def dnnvm_model(evaluator: Modelled, mask: Mask) -> Cost | None:
-    """Section 4.3, with equation 4 for the time."""
+    """DNNVM's section 4.3, with equation 4 for the time."""
     parameters, beats = evaluator.parameters_of(mask), evaluator.beats_of(mask)
     return DnnvmTiles(evaluator.machine, evaluator.tiles(mask), parameters, beats).cost()
 

@@ -1,9 +1,9 @@
-"""Which part of each map of a group a tile of its outputs needs: Optimus' ``R(l, t)``, DNNVM's ``F^-1`` and ``G^-1``.
+"""Finds the part of each map of a group that a tile of its outputs needs: Optimus' ``R(l, t)``, DNNVM's ``F^-1`` and ``G^-1``.
 
     t(l - 1) = t(l) S(l) + K(l) - S(l)
 
-from the last output backwards (Optimus section 2.3), never more than the map has. Where several operations read a map, the
-greatest part counts. Rows and columns are told by the same formula.
+The formula goes from the last output backwards (Optimus section 2.3), and never to more than the map has. If several operations
+read a map, the greatest part counts. Rows and columns have the same formula.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compiler.fusion.legal import Mask, OpSets
 from compiler.xgraph.ops import Op
 
 ROWS, COLUMNS = 0, 1
-"""Axes, as windows and strides have them."""
+"""The axes, as in windows and strides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Tiles:
 
     @cached_property
     def reads(self) -> list[tuple[Op, str]]:
-        """Operations with the maps that they read: parts instead of a joined map that is put together on chip."""
+        """The operations with the maps that they read. A joined map that is put together on chip counts as its parts."""
         made = set(self.made)
         found = []
         for op in self.ops:
@@ -50,7 +50,7 @@ class Tiles:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """What others read, or the caller."""
+        """The results that other groups or the caller read."""
         sets = self.sets
         numbers = [sets.index[name] for name in self.made]
         return tuple(
@@ -59,12 +59,12 @@ class Tiles:
 
     @cached_property
     def maps(self) -> tuple[str, ...]:
-        """Read, then made: in topological order."""
+        """All maps in topological order: those that are read, then those that are made."""
         return (*self.inputs, *self.made)
 
     @cached_property
     def readers(self) -> dict[str, list[str]]:
-        """Of each map: what is made of it."""
+        """The maps that are made of each map."""
         found: dict[str, list[str]] = {name: [] for name in self.maps}
         for op, name in self.reads:
             if op.output not in found[name]:
@@ -75,11 +75,11 @@ class Tiles:
         return self.sets.graph.tensors[name].shape[1 + axis]
 
     def most(self, axis: int) -> int:
-        """Of the tallest, or widest, output."""
+        """The rows of the tallest output, or the columns of the widest."""
         return max(self.size(name, axis) for name in self.outputs)
 
     def needed(self, tile: int, axis: int) -> dict[str, int]:
-        """Rows (or columns) of each map under ``tile`` of those of the greatest output; of others an equal share."""
+        """The rows (columns) of each map under ``tile`` of those of the greatest output; other outputs have an equal share."""
         count = -(-self.most(axis) // tile)
         found = dict.fromkeys(self.maps, 0)
         for name in self.outputs:
@@ -96,6 +96,6 @@ class Tiles:
 
     @cached_property
     def map_bytes(self) -> int:
-        """That pass between DRAM and chip: what is read, and what others need, once each."""
+        """The bytes that pass between DRAM and chip: inputs, and results that others need, once each."""
         tensors = self.sets.graph.tensors
         return sum(tensors[name].bytes for name in (*self.inputs, *self.outputs))

@@ -1,1 +1,1 @@
-"""From a float model to a quantised one."""
+"""Turns a float model into a quantised one."""

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """For ``samples`` labelled inputs: how many the float and the quantised model get right, and on how many they agree."""
+    """The numbers of labelled inputs: all ``samples``, those that each model gets right, and those on which the two agree."""
 
     samples: int
     float_right: int
@@ -33,7 +33,7 @@ class Accuracy:
 
 
 def accuracy(float_model: Model, quantised: Model, data: Mapping[str, Array], labels: Array) -> Accuracy:
-    """Top-1 of the first output."""
+    """The top-1 accuracy of both models on the labelled data, by their first output."""
     loaded = [session(to_proto(float_model)), session(to_proto(quantised))]
     output = float_model.outputs[0]
     answers: list[list[Array]] = [[], []]

@@ -21,15 +21,18 @@ Float64 = NDArray[np.float64]
 Way = tuple[str, int]
 """The weights' name, and the axis of the outputs."""
 LOSS = 1.0
-"""Decibels of each output that ``auto`` gives away beside eight bits."""
+"""The decibels that ``auto`` lets each output lose beside weights of eight bits."""
 _AUTO = re.compile(r"auto(?::(?:(?P<noise>-?\d+(?:\.\d+)?)dB|(?P<size>\d+(?:\.\d+)?)(?P<unit>k|M|G)?B))?")
 _UNITS = {None: 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
 @dataclass(frozen=True)
 class Bits:
-    """``everywhere``: all layers that can. Else as many as leave ``decibels`` at each output, or as ``size`` bytes of weights
-    need; neither: as ``LOSS`` allows."""
+    """How many layers get weights of four bits.
+
+    With ``everywhere`` all layers that can. Else as many as leave ``decibels`` at each output, or as bring the weights down to
+    ``size`` bytes. With neither, as many as ``LOSS`` allows.
+    """
 
     everywhere: bool = False
     decibels: float | None = None
@@ -37,7 +40,7 @@ class Bits:
 
 
 def bits_of(text: str) -> Bits | None:
-    """None: eight bits."""
+    """The bits that the text asks for; None stands for eight bits."""
     found = _AUTO.fullmatch(text)
     if found:
         noise, size = found["noise"], found["size"]
@@ -51,7 +54,10 @@ def bits_of(text: str) -> Bits | None:
 
 @dataclass(frozen=True, eq=False)
 class Narrow:
-    """Weights in four bits, as the model has them; ``error``: a share of the squares of the layer's outputs."""
+    """The weights of one layer in four bits: scales and whole numbers, as the model stores them.
+
+    ``error`` is the squared error of the layer's outputs, as a share of their squares.
+    """
 
     scale: NDArray[np.float32]
     whole: NDArray[np.int8]
@@ -59,7 +65,7 @@ class Narrow:
 
 
 def narrowed(model: Model, forms: Forms, feeds: Sequence[Feeds]) -> dict[Way, Narrow]:
-    """Of every layer whose weights the machine can hold in four bits, in the order of the model."""
+    """The weights in four bits of every layer for which the machine can hold them, in the order of the model."""
     linear = linear_layers(model, forms)
     layers = {(node.inputs[1], axis_of_outputs(node, form)): node for node, form in linear if _can(model, node)}
     products = _products(model, layers, feeds)
@@ -80,8 +86,10 @@ def narrowed(model: Model, forms: Forms, feeds: Sequence[Feeds]) -> dict[Way, Na
 def chosen(
     bits: Bits, model: Model, forms: Forms, found: Mapping[Way, Narrow], noise: Callable[[Mapping[Way, Narrow]], list[float]]
 ) -> dict[Way, Narrow]:
-    """The layers that lose least, the first and the last after all others. ``noise``: decibels of each output with these in
-    four bits."""
+    """Chooses the layers that lose least; the first and the last layer come after all others.
+
+    ``noise`` returns the decibels of each output when the weights of these layers have four bits.
+    """
     if bits.everywhere:
         return dict(found)
     ways = list(found)
@@ -115,13 +123,13 @@ def as_weights(layers: Mapping[Way, Narrow]) -> Weights:
 
 
 def _can(model: Model, node: Node) -> bool:
-    """Depthwise layers have their weights elsewhere."""
+    """Whether the machine can hold the weights in four bits. It stores those of depthwise layers elsewhere."""
     weights = model.constants[node.inputs[1]]
     return node.op_type != "Conv" or node.integer("group", 1) == 1 or weights.shape[1] > 1
 
 
 def _products(model: Model, layers: Mapping[Way, Node], feeds: Sequence[Feeds]) -> dict[Way, Float64]:
-    """Of the inputs of an output with each other, summed over places and samples; of layers whose rounding they decide."""
+    """The products of inputs with each other, summed over places and samples, for the layers whose rounding uses them."""
     asked = {
         way: node for way, node in layers.items()
         if model.constants[way[0]].size // model.constants[way[0]].shape[way[1]] <= MOST_INPUTS

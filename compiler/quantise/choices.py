@@ -1,4 +1,4 @@
-"""What a user chooses of a quantisation."""
+"""What a user chooses about a quantisation."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from compiler.quantise.statistics import CalibrationError
 EXACT, USUAL, INEXACT = "exact", "usual", "inexact"
 ACTIVATIONS = ("8", "16")
 FOLLOW = (EXACT, USUAL, INEXACT)
-"""Kept off the machine: all of it; what would differ in every run; nothing."""
+"""What stays off the machine: all that cannot follow the kernels in all cases; only what would differ in every run; nothing."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """``keep_float``: names of nodes, or patterns such as ``head/*``, that stay on the CPU in float.
+    """All that a user chooses.
 
-    ``method``: a calibration method for all tensors, or ``measured``: what ``compiler.quantise.refine`` finds best.
-    ``accuracy``: decibels that each output is to reach, ``top1``: share of inputs whose greatest output is to stay, on
-    calibration inputs that are held back; layers stay in float for it. ``weights``: their bits (``compiler.quantise.bits``).
-    ``rest``: the float nodes of a model that is quantised in part are quantised, too. ``follow``: how much of
-    what cannot follow onnxruntime's kernels in all cases stays on the CPU (``FOLLOW``).
-    ``activations``: bits of what dense layers read and make, 8 or 16, and ``only`` of which of them.
+    ``keep_float`` has names of nodes, or patterns such as ``head/*``, that stay on the CPU in float. ``method`` is a
+    calibration method for all tensors; with ``measured``, ``compiler.quantise.refine`` finds the best one. ``accuracy`` is the
+    decibels that each output must reach, and ``top1`` the share of inputs whose greatest output must stay the same, on
+    calibration inputs that are held back; layers stay in float for it. ``weights`` are their bits (``compiler.quantise.bits``).
+    With ``rest`` the float nodes of a partly quantised model are quantised, too. ``follow`` says how much stays on the CPU
+    because it cannot follow onnxruntime's kernels in all cases (``FOLLOW``). ``activations`` are the bits of what dense layers
+    read and make, 8 or 16; ``only`` names the layers that have 16.
     """
 
     scheme: str = "free"
@@ -44,7 +45,7 @@ class Choices:
     only: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuses names that nothing goes by, before any work is done."""
+        """Refuses values that are unknown or contradict each other, before any work is done."""
         if self.scheme not in SCHEMES:
             raise CalibrationError(f"quantisation scheme {self.scheme!r}: unknown; choose one of {', '.join(SCHEMES)}")
         if self.method != MEASURED:
@@ -81,7 +82,7 @@ class Choices:
     def kept(self, model: Model, left: Model | None = None) -> tuple[str, ...]:
         """The nodes that stay in float, in the order of the model.
 
-        ``left``: what fusion made of the model, where a pattern must still find something.
+        ``left`` is the model after fusion; a pattern must find a node that is still in it.
         """
         names = [node.name for node in model.nodes]
         remain = {node.name for node in (left or model).nodes}
@@ -99,7 +100,7 @@ class Choices:
 
 
 def decibels_of(value: float | str) -> float:
-    """A number, with or without its unit."""
+    """The number of decibels in a value, with or without its unit."""
     try:
         found = float(str(value).lower().removesuffix("db"))
     except ValueError:
@@ -110,7 +111,7 @@ def decibels_of(value: float | str) -> float:
 
 
 def _matching(pattern: str, names: list[str]) -> list[str]:
-    """A name that is one stands for itself, whatever characters it holds."""
+    """The names that a pattern finds. A pattern that is itself a name finds only this one, whatever characters it holds."""
     same: Callable[[str], bool] = pattern.__eq__ if pattern in names else lambda name: fnmatchcase(name, pattern)
     return [name for name in names if same(name)]
 

@@ -1,7 +1,7 @@
-"""The calibration method of each tensor: the one whose rounding and clipping the layers that read it make least noise of.
+"""Finds the calibration method of each tensor: the one that makes least noise in the layers that read the tensor.
 
-Layers are linear: the noise of a result is what the layer makes, without its bias, of the noise of what it reads. Ranges come
-from other inputs than those by which methods are chosen. Naive reference: the layer run on both tensors, and the difference.
+Layers are linear: the noise of a result is what the layer, without its bias, makes of the noise of its input. The ranges come
+from other inputs than those on which methods are chosen. Naive reference: run the layer on both tensors, and subtract.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from compiler.quantise.statistics import Feeds
 Float = NDArray[np.float32]
 Layer = Callable[[Float], Float]
 WINDOW = 64
-"""Rows and columns of a map that are looked at in each input; more for kernels that reach further."""
+"""The rows and columns of a map that are looked at in each input; kernels that reach further get more."""
 _SEED = 4
 
 
 def methods_of(draft: Draft, feeds: Iterable[Feeds], tried: Mapping[str, Method]) -> dict[str, str]:
-    """Names of methods by the root of tensors that share a scale; of other tensors the method makes no difference."""
+    """The name of the best method for each set of tensors that share a scale, by root.
+
+    A tensor is left out where all methods give it the same form.
+    """
     forms = {name: draft.params(method) for name, method in tried.items()}
     tensors = {name: root for root, names in draft.members.items() for name in names if _differ(forms, name)}
     readers = {name: _readers(draft, name) for name in tensors}
@@ -57,7 +60,10 @@ def _differ(forms: Mapping[str, Mapping[str, Params]], name: str) -> bool:
 
 
 def _readers(draft: Draft, name: str) -> list[Layer]:
-    """What reads a tensor: layers; for all others, but what only moves it, the tensor itself stands."""
+    """The functions whose results are compared: each layer that reads the tensor, and the identity for any other reader.
+
+    A node that only moves the tensor does not count.
+    """
     found: list[Layer] = []
     root, itself = draft.forms.root(name), name in draft.model.outputs
     for node in draft.model.consumers().get(name, ()):
@@ -73,7 +79,7 @@ def _same(values: Float) -> Float:
 
 
 def _layer(model: Model, node: Node) -> Layer:
-    """Without its bias, for any number of inputs."""
+    """The layer as a function, without its bias, for any number of inputs."""
     source, result = node.inputs[0], node.output
     free = {name: TensorType(onnx.TensorProto.FLOAT, None) for name in (source, result)}
     bare = replace(model, types={**model.types, **free})
@@ -82,7 +88,7 @@ def _layer(model: Model, node: Node) -> Layer:
 
 
 def _window_of(draft: Draft, name: str) -> int:
-    """Twice what the kernels that read a tensor reach over, if that is more."""
+    """The size of the window for a tensor: ``WINDOW``, or twice the reach of the largest kernel that reads it."""
     most = WINDOW
     for node in draft.model.consumers().get(name, ()):
         if node.op_type == "Conv":
@@ -92,7 +98,7 @@ def _window_of(draft: Draft, name: str) -> int:
 
 
 def _window(values: Array, rng: np.random.Generator, most: int) -> Float:
-    """A part of large maps, somewhere."""
+    """A window of the map at a random place, if the map is larger than the window."""
     places = [slice(None)] * min(values.ndim, 2)
     for size in values.shape[2:]:
         first = int(rng.integers(0, max(size - most, 0) + 1))
@@ -101,7 +107,7 @@ def _window(values: Array, rng: np.random.Generator, most: int) -> Float:
 
 
 def _powers(values: Float, forms: Sequence[Params], readers: Sequence[Layer]) -> NDArray[np.float64]:
-    """Of each reader's result: of the signal, then of the noise of each form."""
+    """A row for each reader: the power of the signal in its result, then the power of the noise of each form."""
     noise = [values, *(_rounded(values, params) - values for params in forms)]
     stacked = np.concatenate(noise)
     made = [read(stacked).reshape(len(noise), -1) for read in readers]

@@ -1,4 +1,4 @@
-"""All that a quantised model is written from, but its scales: the float model, its forms, what its tensors hold."""
+"""All that a quantised model is written from, except its scales: the float model, its forms, the statistics of its tensors."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from compiler.quantise.schemes import Scheme
 from compiler.quantise.statistics import Feeds, Statistics, collected
 
 MOST_MEAN_RATIO = 128.0
-"""The most that a mean's input scale may be over its output scale times the pixels; onnxruntime's kernel takes less than
-256."""
+"""The greatest ratio of a mean's input scale to its output scale times the pixels; onnxruntime's kernel takes less than 256."""
 RESIZED_BITS = 8
-"""Significant bits of a scale: float32 has room for the 8 of a value, too, and the 8 of a pixel's shares at a factor of 8."""
+"""The significant bits of a resized tensor's scale: float32 also holds the 8 of a value, and 8 for shares at a factor of 8."""
 FEW = 4096
-"""A tensor of fewer values holds all of them: outliers are no rule there."""
+"""The form of a tensor of fewer values holds all of them; outliers say nothing there."""
 LATE = 16
-"""Layers at the end of a network whose results are compared."""
+"""The number of layers at the end of a network whose results are compared."""
 Shifts = Mapping[str, NDArray[np.float64]]
-"""What is added to the bias of each layer, by its output."""
+"""The number that is added to each value of a layer's bias, by the layer's output."""
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """``given``: forms of tensors that do not come from their statistics."""
+    """A quantised model before its scales are chosen. ``given`` are forms that do not come from statistics."""
 
     model: Model
     forms: Forms
@@ -48,23 +47,23 @@ class Draft:
     kept: frozenset[str] = frozenset()
     """Nodes that stay in float."""
     factors: Factors = field(default_factory=dict)
-    """What channels are divided by, where they are equalised."""
+    """The factors that channels are divided by, where they are equalised."""
     narrow: Weights = field(default_factory=dict)
-    """Weights in four bits."""
+    """The weights in four bits."""
 
     def keeping(self, names: frozenset[str], feeds: Sequence[Feeds]) -> Draft:
-        """With more nodes in float."""
+        """The draft with more nodes in float."""
         kept = replace(self, forms=forms_of(self.model, self.kept | names, self.forms.extras), kept=self.kept | names)
         missing = [name for name in kept.forms.quantised() if name not in self.statistics]
         more = collected(self.model, missing, feeds) if missing else {}
         return replace(kept, statistics={**self.statistics, **more})
 
     def calibrated(self, feeds: Sequence[Feeds]) -> Draft:
-        """The draft, calibrated by other inputs."""
+        """The draft with the statistics of other inputs."""
         return replace(self, statistics=collected(self.model, self.forms.quantised(), feeds))
 
     def equalised(self, feeds: Sequence[Feeds]) -> Draft | None:
-        """With the function's channels equalised, where they are calibrated by ``feeds``; None: there are none to equalise."""
+        """The draft with equalised channels, whose statistics come from ``feeds``; None if no channel gains from it."""
         model, factors = equalised(self.model, self.statistics)
         if not factors:
             return None
@@ -77,7 +76,7 @@ class Draft:
 
     @cached_property
     def members(self) -> dict[str, list[str]]:
-        """Tensors that share a scale, by one of them."""
+        """The tensors that share a scale, by their root."""
         found: dict[str, list[str]] = {}
         for name in self.forms.quantised():
             found.setdefault(self.forms.root(name), []).append(name)
@@ -85,7 +84,7 @@ class Draft:
 
     @cached_property
     def values(self) -> dict[str, Statistics]:
-        """Statistics of all members together."""
+        """The joined statistics of all members, by root."""
         found = {}
         for root, names in self.members.items():
             together = self.statistics[names[0]]
@@ -96,7 +95,7 @@ class Draft:
 
     @cached_property
     def of_functions(self) -> dict[str, Params]:
-        """Forms of tensors that only a function reads, whatever the method, by root."""
+        """The forms of tensors that only a function reads, by root; they do not depend on the method."""
         found = functions_of(self.forms)
         alone = {root: names[0] for root, names in self.members.items() if len(names) == 1}
         return {
@@ -104,7 +103,7 @@ class Draft:
         }
 
     def params(self, method: Method, others: Mapping[str, Method] | None = None) -> dict[str, Params]:
-        """The form of every tensor that gets an int8 form; ``others``: methods of some tensors, by root."""
+        """The form of every tensor that gets an int8 form. ``others`` are methods of single tensors, by root."""
         chosen = dict(self.of_functions)
         for root, values in self.values.items():
             if root not in chosen:
@@ -113,7 +112,7 @@ class Draft:
         return self.finished(chosen)
 
     def finished(self, chosen: Mapping[str, Params]) -> dict[str, Params]:
-        """By tensor what is chosen by root, as far as onnxruntime's kernels take it."""
+        """The form of every tensor from the forms of the roots, adapted to what onnxruntime's kernels take."""
         found: dict[str, Params] = {}
         for root, names in self.members.items():
             fixed = next((self.given[name] for name in names if name in self.given), None)
@@ -125,15 +124,17 @@ class Draft:
 
     @cached_property
     def late(self) -> tuple[str, ...]:
-        """What the last layers make: many values where an output has a few, and no softmax that hides all but one."""
+        """The results of the last layers. They have many values where an output has few, and no softmax hides most of them."""
         layers = [node for node in self.model.nodes if node.op_type in HEAVY and node.name in self.forms.of]
         return tuple(self.forms.clamp.get(node.output, (node.output,))[0] for node in layers[-LATE:])
 
     def written(
         self, params: Mapping[str, Params], shifts: Shifts | None = None, showing: Sequence[str] = ()
     ) -> Model:  # fmt: skip
-        """``showing``: tensors whose float images become outputs, too. Of other tensors than inputs and outputs the types are
-        not known yet."""
+        """Writes the quantised model. The float images of the tensors in ``showing`` become outputs, too.
+
+        The types of tensors other than inputs and outputs are not known yet.
+        """
         shown = replace(self.model, outputs=tuple(dict.fromkeys((*self.model.outputs, *showing))))
         return written(shown, self.forms, params, self.scheme, shifts or {}, {**self.weights, **self.narrow})
 
@@ -141,7 +142,7 @@ class Draft:
 def _coarsen_means(
     model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
 ) -> None:  # fmt: skip
-    """Means that are next to nothing beside what they are taken of: onnxruntime's kernel refuses so fine a scale."""
+    """Makes scales of means coarser that are tiny beside their input's scale; onnxruntime's kernel refuses finer ones."""
     for node in model.nodes:
         found = params.get(node.output)
         shape = model.shape(node.input(0))
@@ -156,7 +157,7 @@ def _coarsen_means(
 def _shorten_resized(
     model: Model, forms: Forms, params: dict[str, Params], members: Mapping[str, Sequence[str]]
 ) -> None:  # fmt: skip
-    """Scales of what is resized linearly get few bits, and are a little coarser: onnxruntime's float sums are then exact."""
+    """Gives the scales of linearly resized tensors few bits and rounds them up, so that onnxruntime's float sums are exact."""
     for node in model.nodes:
         found = params.get(node.inputs[0]) if node.op_type == "Resize" and node.text("mode", "nearest") == "linear" else None
         if found is not None and node.name in forms.of:

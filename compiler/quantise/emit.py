@@ -17,21 +17,21 @@ from compiler.quantise.schemes import Scheme
 Float = NDArray[np.float32]
 
 GREATEST_BIAS = 2.0**30
-"""In units of the accumulator: half of its range is left to the products."""
+"""The greatest bias in units of the accumulator. It leaves half of the accumulator's range to the products."""
 
 
 Whole = NDArray[np.int8]
 Weights = Mapping[tuple[str, int], tuple[Float, Whole]]
-"""Scales and int8 values by name and axis of the outputs."""
+"""The scales and the int8 values of weights, by their name and the axis of the outputs."""
 
 
 def linear_layers(model: Model, forms: Forms) -> list[tuple[Node, Form]]:
-    """Kernels and matrices with weights."""
+    """The layers with constant weights, as kernels or matrices, with their forms."""
     return [(node, form) for node in model.nodes if (form := forms.of.get(node.name)) in (Form.CONV, Form.GEMM)]
 
 
 def weights_of(model: Model, forms: Forms, scheme: Scheme) -> Weights:
-    """The weights of all kernels and matrices; they need no calibration."""
+    """The int8 weights of all linear layers; they need no calibration."""
     asked = dict.fromkeys((node.inputs[1], axis_of_outputs(node, form)) for node, form in linear_layers(model, forms))
     scales = {(name, axis): _scale(scheme, model.constants[name], axis) for name, axis in asked}
     return {(name, axis): (scale, _whole(model.constants[name], scale, axis)) for (name, axis), scale in scales.items()}
@@ -41,13 +41,16 @@ def written(
     model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme, shifts: Mapping[str, NDArray[np.float64]],
     weights: Weights,
 ) -> Model:  # fmt: skip
-    """``params``: of every tensor that gets an int8 form; ``shifts``: what biases of layers are raised by, by their output;
-    ``weights``: all that are known."""
+    """Writes the quantised model.
+
+    ``params`` has the form of every tensor that gets an int8 form. ``shifts`` has what is added to a layer's bias, by the
+    layer's output. ``weights`` has all weights that are quantised already.
+    """
     return _Writer(model, forms, params, scheme, shifts, weights).run()
 
 
 class _Writer:
-    """Each tensor exists in float, in int8, or in both; conversions are written when first asked for."""
+    """Writes the nodes of the quantised model. A tensor is in float, in int8, or both; its first reader adds a conversion."""
 
     def __init__(
         self, model: Model, forms: Forms, params: Mapping[str, Params], scheme: Scheme,
@@ -60,9 +63,9 @@ class _Writer:
         self.has_float = set(model.inputs) | set(model.constants)
         self.has_stored: dict[str, str] = {}
         self.raw = set(model.inputs)
-        """Tensors whose own name means a float value that has not passed through int8."""
+        """Tensors whose own name stands for a float value that has not passed through int8."""
         self.ways: dict[str, tuple[int, ...]] = {}
-        """For each constant, how its first reader takes it: the axis of the scales and the shape."""
+        """The axis of the scales and the shape with which the first reader takes each constant."""
 
     def run(self) -> Model:
         for node in self.model.nodes:
@@ -124,7 +127,7 @@ class _Writer:
     def _result(
         self, node: Node, op_type: str, inputs: tuple[str, ...], attributes: Mapping[str, object], domain: str = ""
     ) -> None:
-        """A node with an int8 result, and the clamp that joins it."""
+        """Writes a node with an int8 result, and the clamp that joined it."""
         source = node.output
         name, lo, hi = self.forms.clamp.get(source, (source, -np.inf, np.inf))
         low, high = quantised(lo, self.params[name]), quantised(hi, self.params[name])
@@ -139,13 +142,13 @@ class _Writer:
         self.has_stored[name] = out
 
     def _final(self, node: Node) -> str:
-        """The tensor that a node's result becomes when its clamp has joined it."""
+        """The result of the node after the clamp that joined it."""
         return self.forms.clamp.get(node.output, (node.output,))[0]
 
     # Operators
 
     def _host(self, node: Node) -> None:
-        """On float, as it was."""
+        """Writes a node that stays in float."""
         for name in node.reads():
             if name in self.has_stored:
                 self.float(name)
@@ -154,7 +157,7 @@ class _Writer:
         self.raw.update(node.outputs)
 
     def _inside(self, node: Node) -> None:
-        """Part of a function of one tensor: float, of what int8 can hold."""
+        """Writes a part of a function of one tensor: float arithmetic on values that int8 can hold."""
         self.nodes.append(replace(node, inputs=tuple(self._image(name) if name else "" for name in node.inputs)))
         self.has_float.update(node.outputs)
         self.raw.update(node.outputs)
@@ -181,7 +184,7 @@ class _Writer:
     def _weights(
         self, name: str, values: Float, axis: int, least: NDArray[np.float64] | None = None, of: str = ""
     ) -> tuple[str, tuple[str, str]]:
-        """Names of the int8 weights, scale and zero-point. ``least``: scales below which the bias ``of`` a tensor overflows."""
+        """The names of int8 weights, scale and zero-point. Scales below ``least`` make the bias of tensor ``of`` overflow."""
         known = self.weights.get((name, axis))
         name = self._by_way(name, (axis, *values.shape))
         scale, whole = (_scale(self.scheme, values, axis), None) if known is None else known
@@ -198,7 +201,7 @@ class _Writer:
         )
 
     def _by_way(self, name: str, way: tuple[int, ...]) -> str:
-        """Constants that are read in more ways than one, by rows and by columns, have scales and int8 values for each way."""
+        """The name of a constant for one way of reading it; each way (by rows, by columns) has its own scales and values."""
         first = self.ways.setdefault(name, way)
         return name if way == first else f"{name}/{'_'.join(map(str, way))}"
 
@@ -219,7 +222,7 @@ class _Writer:
     def _average(self, node: Node) -> None:
         x = node.inputs[0]
         inputs = (self.stored(x), *self._quantisation(x), *self._quantisation(self._final(node)))
-        # All of them are 1.
+        # All dilations are 1.
         attributes = {name: value for name, value in node.attributes.items() if name != "dilations"}
         self._result(node, f"QLinear{node.op_type}", inputs, {**attributes, "channels_last": 0}, MICROSOFT)
 
@@ -231,7 +234,7 @@ class _Writer:
         self.has_stored |= {name: f"{name}_quantized" for name in node.outputs}
 
     def _part(self, node: Node, name: str) -> str:
-        """The int8 form of what a node moves; of a constant, at the scale of the result."""
+        """The int8 form of what a node moves. A constant is quantised with the scale of the result."""
         if name not in self.model.constants:
             return self.stored(name)
         p = self.params[node.output]
@@ -239,7 +242,7 @@ class _Writer:
         return self._constant(f"{node.output}/{name}_quantized", np.clip(values, -128, 127).astype(np.int8))
 
     def _between(self, node: Node) -> None:
-        """Float arithmetic on what int8 can hold: every operand has passed through int8."""
+        """Writes float arithmetic whose operands have all passed through int8."""
         inputs = []
         for index, name in enumerate(node.inputs):
             value = self.model.constants.get(name) if name else None
@@ -263,7 +266,7 @@ class _Writer:
         self.has_stored[out] = stored
 
     def _image(self, name: str) -> str:
-        """The float image of the int8 form, which is not the float tensor that it may have been made from."""
+        """The float image of the int8 form. It differs from the float tensor that the int8 form may have been made from."""
         if name not in self.params:
             return name
         if name not in self.raw:
@@ -276,14 +279,14 @@ class _Writer:
         return image
 
     def _whole_bias(self, node: Node, weights: str, bias: Float) -> str:
-        """A bias of whole accumulator units, so that the sum is one."""
+        """A bias rounded to whole accumulator units, so that the sum is a whole number of units."""
         scale = self.constants[weights.removesuffix("_dequantized") + "_scale"].astype(np.float64)
         unit = np.tile(scale.reshape(-1), len(bias) // scale.size) * self.params[node.inputs[0]].scale
         return self._constant(f"{node.output}_bias", (np.rint(bias / unit) * unit).astype(np.float32))
 
     def _dequantised(self, node: Node, name: str, value: Float) -> str:
-        """A constant operand in int8 and its float image."""
-        axis = 1  # of the outputs, in all weights that have a scale for each
+        """The float image of a constant operand in int8."""
+        axis = 1  # the axis of the outputs, in all weights that have a scale for each output
         per_tensor = node.op_type not in ("ConvTranspose", "MatMul") or node.integer("group", 1) > 1
         stored, scale = self._weights(name, value.reshape(1, -1) if per_tensor else value, 0 if per_tensor else axis)
         self.constants[stored] = self.constants[stored].reshape(value.shape)
@@ -318,14 +321,14 @@ def _whole(values: Array, scale: Float, axis: int) -> Whole:
 
 
 def _at_least(scale: Float, least: NDArray[np.float64] | np.float64) -> Float:
-    """Scales times the powers of two that bring them to the least ones."""
+    """The scales, each doubled until it is not below its least value."""
     doublings = np.ceil(np.log2(np.maximum(least / scale.astype(np.float64), 1.0)))
     raised: Float = np.ldexp(scale, doublings.astype(np.int32)).astype(np.float32)
     return raised
 
 
 def _is_operand(node: Node, index: int) -> bool:
-    """Weights and tensors, not biases, sizes or bounds."""
+    """Whether an input is an operand (weights or a tensor), not a bias, a size or a bound."""
     if node.op_type in ("ConvTranspose", "MatMul", "PRelu"):
         return index == 1
     return node.op_type in PAIRED

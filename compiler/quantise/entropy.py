@@ -1,4 +1,4 @@
-"""Where to clip so that what int8 tells of a tensor differs least from it, in bits: the least Kullback-Leibler divergence."""
+"""Chooses the clipping threshold of a tensor that keeps the Kullback-Leibler divergence of its int8 values, in bits, least."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = 128
-"""Distances from zero that int8 tells apart."""
+"""The distances from zero that int8 tells apart."""
 STEP = 8
-"""Bins between two thresholds that are tried."""
+"""The bins between two thresholds that are tried."""
 UNSEEN = 1e-9
-"""What a bin counts as that holds values where the clipped tensor has none."""
+"""The count that stands for a bin without values where the clipped tensor has some."""
 
 
 def best_threshold(counts: NDArray[np.int64]) -> int:
-    """Of values counted by their distance from zero: the number of bins that are kept; all others are clipped to the last."""
+    """The number of bins to keep; ``counts`` are by the distance from zero. Values beyond are clipped to the last bin."""
     places = np.flatnonzero(counts)
     used = int(places[-1]) + 1 if len(places) else 0
     if used <= LEVELS:
@@ -25,7 +25,10 @@ def best_threshold(counts: NDArray[np.int64]) -> int:
 
 
 def divergence(counts: NDArray[np.int64], kept: int) -> float:
-    """Of the counts, clipped to ``kept`` bins, from what is left of them in ``LEVELS`` levels, spread evenly over used bins."""
+    """The divergence between the counts, clipped to ``kept`` bins, and the same counts after rounding to ``LEVELS`` levels.
+
+    The count of a level is spread evenly over its used bins.
+    """
     inside = counts[:kept].astype(np.float64)
     clipped = inside.copy()
     clipped[-1] += counts[kept:].sum()

@@ -1,9 +1,10 @@
-"""Equalisation of channels: what a layer makes is divided by a factor for each channel, and what reads it multiplies with it.
+"""Equalisation of channels: a layer's results are divided by a factor for each channel, and the next layers multiply by it.
 
-One scale for a whole tensor is then as fine for quiet channels as for loud ones. Between the layers may stand what passes a
-positive factor on: ReLU and its kin, pools, sums, products with a gate. Tensors that are linked by these have the same factors:
-a class. Its factors are ``reach ** a``, where ``a`` is what makes the noise of the layers behind least, as expected from
-rounding activations (less, the nearer the channels are to each other) and weights (more, where quiet channels are raised).
+One scale for a whole tensor is then as fine for quiet channels as for loud ones. Between the layers there may be nodes that a
+positive factor passes through: ReLU and its kin, pools, sums, products with a gate. Tensors that such nodes link have the same
+factors; they are a class. The factors of a class are ``reach ** a``. The exponent ``a`` is the one with the least expected
+noise in the layers that read the class. Rounding of activations makes less noise the nearer the channels are to each other.
+Rounding of weights makes more noise where quiet channels are raised.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from compiler.quantise.statistics import Statistics
 
 Float64 = NDArray[np.float64]
 Factors = Mapping[str, Float64]
-"""Factors by tensor and channel."""
+"""A factor for each channel, by tensor."""
 PLAIN: Factors = {}
 LAYERS = {"Conv", "Gemm"}
 PASSING = {"Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool", "Identity", "Dropout"}
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_FACTOR = 2.0**-6
 FEWEST_VALUES = 256
-"""Of a channel, below which other inputs reach further than what is known."""
+"""The fewest values of a channel that equalise it; with fewer, other inputs reach further than what is known."""
 
 
 @dataclass
 class Class:
-    """Tensors with the same factors, the layers that make them and those that read them."""
+    """Tensors with the same factors, the layers that make them and the layers that read them."""
 
     tensors: set[str]
     makers: list[Node] = field(default_factory=list)
@@ -39,7 +40,10 @@ class Class:
 
 
 def equalised(model: Model, statistics: Mapping[str, Statistics]) -> tuple[Model, Factors]:
-    """The same function, and what channels of its tensors are divided by; the model itself if nothing is gained."""
+    """A model of the same function with equalised channels, and the factors by which these are divided.
+
+    The model is the same object if nothing is gained.
+    """
     constants: dict[str, Array] = dict(model.constants)
     nodes = {node.name: node for node in model.nodes}
     divided = dict[str, Float64]()
@@ -56,12 +60,12 @@ def equalised(model: Model, statistics: Mapping[str, Statistics]) -> tuple[Model
 
 
 def multiplied(values: Array, factors: Float64 | None) -> Array:
-    """What channels are divided by, taken back."""
+    """Values times the factors that their channels were divided by."""
     return values if factors is None else values * factors.reshape(-1, *(1,) * (values.ndim - 2))
 
 
 def classes_of(model: Model) -> list[Class]:
-    """The classes of which all makers and readers take a factor."""
+    """The classes whose makers and readers can all take a factor."""
     root: dict[str, str] = {}
 
     def find(name: str) -> str:
@@ -93,7 +97,7 @@ def _constant_bias(model: Model, node: Node) -> bool:
 
 
 def _linked(model: Model, node: Node) -> tuple[str, ...]:
-    """The activations of a node that have the same factors."""
+    """The activations of a node that must have the same factors."""
     shapes = {name: model.shape(name) or () for name in (*node.reads(), *node.outputs)}
     source = node.input(0)
     if node.op_type in PASSING and len(node.outputs) == 1:
@@ -116,7 +120,7 @@ def _linked(model: Model, node: Node) -> tuple[str, ...]:
 def factors_of(
     each: Class, nodes: Mapping[str, Node], constants: Mapping[str, Array], statistics: Mapping[str, Statistics]
 ) -> Float64 | None:  # fmt: skip
-    """What the channels are divided by; None: nothing is gained."""
+    """The factors of a class; None if nothing is gained."""
     found = [statistics[name].channels for name in sorted(each.tensors) if name in statistics]
     known = [channels for channels in found if channels is not None and channels.count >= FEWEST_VALUES]
     if not known or len({len(channels.reach) for channels in known}) != 1:
@@ -135,7 +139,7 @@ def factors_of(
 
 
 def _noise(node: Node, constants: Mapping[str, Array], reach: Float64, power: Float64, factors: Float64) -> float:
-    """Of what a layer makes, beside its signal: of steps of activations and of steps of weights."""
+    """The expected noise in a layer's result as a share of its signal, from the steps of activations and of weights."""
     weights = _by_channel(node, constants[node.inputs[1]])
     step = float((reach / factors).max()) / 127
     squares = np.square(weights).sum(axis=3)
@@ -150,7 +154,7 @@ def _noise(node: Node, constants: Mapping[str, Array], reach: Float64, power: Fl
 
 
 def _by_channel(node: Node, weights: Array) -> Float64:
-    """Group x output x input x tap."""
+    """The weights as an array of group, output, input and tap."""
     if node.op_type == "Gemm":
         matrix = weights if node.integer("transB", 0) else weights.T
         return matrix.astype(np.float64)[None, :, :, None]
@@ -159,7 +163,7 @@ def _by_channel(node: Node, weights: Array) -> Float64:
 
 
 def _put(nodes: dict[str, Node], constants: dict[str, Array], node: Node, factors: Float64, outputs: bool) -> None:
-    """The layer with its outputs, or its inputs, times the factors."""
+    """Replaces the layer by one whose weights for its outputs, or for its inputs, are multiplied by the factors."""
     weights = constants[node.inputs[1]]
     if node.op_type == "Gemm":
         along = outputs == bool(node.integer("transB", 0))

@@ -1,4 +1,4 @@
-"""Which float operators get a quantised form, which clamps join the operator before, and which tensors share a scale."""
+"""Finds which float operators get a quantised form, which clamps join the operator before, which tensors share a scale."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class Form(enum.Enum):
 
 HEAVY = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 WINDOWS = {"MaxPool", "AveragePool", "GlobalAveragePool"}
-"""Worth bringing a tensor to the machine for, like the heavy ones."""
+"""Operators that are worth bringing a tensor to the machine for, like the heavy ones."""
 ARRANGED = {"Transpose", "Reshape"}
-"""What is stored in another order, of as many dimensions as there are: a shuffle of channels has five."""
+"""Operators that store a tensor in another order, in any number of dimensions: a shuffle of channels has five."""
 STORED = {"MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Concat"}
 MOVED = {"DepthToSpace", "SpaceToDepth", "Pad", "Resize", "GlobalMaxPool", "ReduceMax"}
 OF_ROWS = {"Softmax", *NORMALISATIONS}
-"""What ROW computes."""
+"""Operators that ROW computes."""
 MEANS = {"ReduceMean", "ReduceSum"}
 PAIRED = {"Add", "Sub", "Mul", "Min", "Max"}
-"""Operators of two tensors on the machine."""
+"""Operators of two tensors that the machine has."""
 _CLAMPED = HEAVY | PAIRED | {"AveragePool", "GlobalAveragePool", "Resize"}
 BINARY = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"}
 
 
 @dataclass
 class Forms:
-    """Forms by node name; ``clamp`` by the tensor that is clamped: the clamped tensor and its bounds."""
+    """The forms of nodes by their names. ``clamp`` has the clamped tensor and its bounds, by the tensor before the clamp."""
 
     model: Model
     of: dict[str, Form] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Forms:
     groups: dict[str, str] = field(default_factory=dict)
     """Union-find over tensors that share a scale."""
     extras: Extras = NO_EXTRAS
-    """Of the machine."""
+    """The extras of the machine."""
 
     def root(self, name: str) -> str:
         while self.groups.get(name, name) != name:
@@ -92,7 +92,7 @@ class Forms:
 
 
 def forms_of(model: Model, kept: frozenset[str] = frozenset(), extras: Extras = NO_EXTRAS) -> Forms:
-    """``kept``: nodes that stay in float; ``extras``: of the machine."""
+    """The forms of a model. ``kept`` are nodes that stay in float; ``extras`` are those of the machine."""
     forms = Forms(model, extras=extras)
     consumers = model.consumers()
     reached = {name for name in model.inputs if model.elem(name) == onnx.TensorProto.FLOAT}
@@ -131,7 +131,7 @@ def activations_of(model: Model, node: Node) -> list[str]:
 
 
 def _of_two(model: Model, node: Node) -> bool:
-    """A product of two activations, of matrices or of heads."""
+    """Whether a node is a product of two activations, of matrices or of heads."""
     ranks = [len(model.shape(name) or ()) for name in node.inputs]
     floats = all(model.elem(name) == onnx.TensorProto.FLOAT for name in (*node.inputs, *node.outputs))
     return (
@@ -143,7 +143,7 @@ def _of_two(model: Model, node: Node) -> bool:
 def _form(
     model: Model, node: Node, reached: set[str], origin: dict[str, str], extras: Extras, sums: set[str]
 ) -> Form | None:
-    """``sums``: names of nodes that add masks, from outside or not."""
+    """The form of a node. ``sums`` are the names of nodes that add masks to scores."""
     if node.domain or any(
         model.elem(name) != onnx.TensorProto.FLOAT or model.shape(name) is None for name in node.outputs if name
     ):
@@ -189,31 +189,34 @@ def _form(
 
 
 def _is_row(model: Model, node: Node, rank: int) -> bool:
-    """Over the last dimension, with constant factors. What is an output stays in float: eight bits make equals of the first."""
+    """Whether a node works on the last dimension with constant factors.
+
+    An output of the model stays in float: with eight bits its greatest values become equal.
+    """
     last = node.integer("axis", -1) in (-1, rank - 1) and not any(node.outputs[1:])
     return last and all(name in model.constants for name in node.inputs[1:] if name) and node.output not in model.outputs
 
 
 def _joins_stream(model: Model, node: Node, reached: set[str]) -> bool:
-    """A sum of what the machine makes and of as large a tensor from the CPU: what follows stays on the machine."""
+    """Whether a node adds a tensor from the CPU to one of its shape from the machine, which then goes on with the sum."""
     shapes = {model.shape(name) for name in node.inputs}
     return node.op_type == "Add" and len(shapes) == 1 and any(name in reached for name in node.inputs)
 
 
 def slopes_by_channel(model: Model, node: Node) -> bool:
-    """A PRelu with a constant slope for each channel: no function of one tensor."""
+    """Whether a node is a PRelu with a constant slope for each channel. It is then no function of one tensor."""
     slopes = model.constants.get(node.input(1)) if node.op_type == "PRelu" else None
     return slopes is not None and varying_dimension(slopes, len(model.shape(node.output) or ())) == 1
 
 
 def _by_channel(model: Model, node: Node) -> bool:
-    """Whether it takes constants by channel: no function of one tensor, which has one table for all channels."""
+    """Whether a node takes constants by channel. It is then no function of one tensor, which has one table for all channels."""
     constants = [model.constants[name] for name in node.inputs if name in model.constants] if node.op_type in BINARY else []
     return slopes_by_channel(model, node) or any(value.size > 1 for value in constants)
 
 
 def _per_output(model: Model, node: Node) -> bool:
-    """Whether the bias of a Gemm is one number per column, or one in all."""
+    """Whether the bias of a Gemm has one number for each column, or one for all."""
     bias = model.constants.get(node.input(2))
     columns = (model.shape(node.output) or (0,))[-1]
     return bias is None or bias.size == 1 or (bias.size == columns and bias.shape[-1] == columns)
@@ -230,7 +233,7 @@ def _binary_form(model: Model, node: Node, operands: list[str], origin: dict[str
 
 
 def _rescale(model: Model, forms: Forms, consumers: dict[str, list[Node]]) -> None:
-    """Powers of two between products and what reads them or makes their operands."""
+    """Finds products with a power of two that are beside products of two activations; they get the form ``RESCALED``."""
     makers = model.producers()
     for node in model.nodes:
         names = moved(model, node.output, consumers) if factor_of(model, node) is not None else None
@@ -242,7 +245,7 @@ def _rescale(model: Model, forms: Forms, consumers: dict[str, list[Node]]) -> No
 
 
 def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:
-    """ReLU and Clip join the operator before them, if nobody else reads its result."""
+    """Lets ReLU and Clip join the operator before them, if nobody else reads its result."""
     producers = model.producers()
     for node in model.nodes:
         if node.op_type not in ("Relu", "Clip") or forms.of.get(node.name) is not Form.FLOAT:
@@ -262,7 +265,7 @@ def _fold_clamps(model: Model, forms: Forms, consumers: dict[str, list[Node]], o
 
 
 def _hide_insides(model: Model, forms: Forms, consumers: dict[str, list[Node]], origin: dict[str, str]) -> None:
-    """Within a function of one tensor nothing is quantised."""
+    """Leaves the nodes within a function of one tensor unquantised."""
     for node in model.nodes:
         if forms.of.get(node.name) is not Form.FLOAT or node.output not in origin or node.output in model.outputs:
             continue
@@ -274,7 +277,7 @@ def _hide_insides(model: Model, forms: Forms, consumers: dict[str, list[Node]], 
 
 
 def _share(model: Model, forms: Forms) -> None:
-    """What only moves or selects values, or takes means of neighbours, keeps their scale; what is joined has one scale."""
+    """Joins tensors that share a scale: what a node only moves, selects or averages, and all parts of a join."""
     for node in model.nodes:
         moved = node.op_type in MOVED and node.text("mode", "") != "cubic"
         if forms.of.get(node.name) is Form.STORED or (forms.of.get(node.name) is Form.FLOAT and moved):

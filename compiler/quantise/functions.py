@@ -1,6 +1,6 @@
-"""Tensors that only a function of one tensor reads: what matters of them is what the function makes of it.
+"""Functions of one tensor that are a tensor's only readers: the tensor needs only what the function makes of it.
 
-Where a function is flat (below -3 of a hard swish, far out on a sigmoid), the range of what it reads may end.
+Where a function is flat (below -3 for a hard swish, far out for a sigmoid), the range of its input may end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Function = Callable[[Float], Float]
 
 
 def functions_of(forms: Forms) -> dict[str, Function]:
-    """The functions by the tensor that they read; results of several functions lie beside each other."""
+    """The functions by the tensor that they read. The results of several functions of a tensor lie beside each other."""
     model = forms.model
     readers, makers = model.consumers(), model.producers()
     regions: dict[str, list[tuple[str, list[Node]]]] = {}
@@ -60,7 +60,7 @@ def _region(forms: Forms, makers: Mapping[str, Node], last: Node) -> tuple[list[
 
 
 def _function(model: Model, source: str, nodes: list[Node], results: list[str]) -> Function:
-    """Runs on values of any shape: nodes of one tensor know no place."""
+    """The nodes as a function of values of any shape; functions of one tensor do not depend on the place."""
     free: Mapping[str, TensorType] = {
         name: TensorType(onnx.TensorProto.FLOAT, None) for node in nodes for name in (source, *node.outputs)
     }

@@ -21,7 +21,7 @@ def fused(model: Model) -> Model:
 
 
 def _affine_of(op_type: str, constant: Array, place: int) -> tuple[Array, Array] | None:
-    """Factor and offset that stand for an operator whose operand ``place`` is the constant."""
+    """The factor and the offset that stand for an operator whose operand ``place`` is the constant."""
     one, zero = np.ones_like(constant), np.zeros_like(constant)
     match op_type:
         case "Mul":
@@ -34,7 +34,7 @@ def _affine_of(op_type: str, constant: Array, place: int) -> tuple[Array, Array]
 
 
 class _Fuser:
-    """Walks the nodes once; ``made`` holds what each tensor is made by so far."""
+    """Walks the nodes once; ``made`` has the node that makes each tensor so far."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -66,7 +66,7 @@ class _Fuser:
             self.made[name] = node
 
     def _chain(self, node: Node) -> None:
-        """A sum of many as sums of two."""
+        """Writes a sum of many tensors as sums of two."""
         if len(node.inputs) == 1:
             self._put(Node(node.name, "Identity", node.inputs, node.outputs))
             return
@@ -78,7 +78,7 @@ class _Fuser:
             total = out
 
     def _alone(self, name: str, *op_types: str) -> Node | None:
-        """The maker of a tensor that only one node reads, if it is of these operators and has constant weights."""
+        """The maker of a tensor that only one node reads, if it is one of these operators and has constant weights."""
         maker = self.made.get(name)
         if maker is None or maker.op_type not in op_types or self.readers.get(name, 0) != 1:
             return None
@@ -99,7 +99,7 @@ class _Fuser:
         return self._affine(node, factor, beta - mean * factor)
 
     def _scale(self, node: Node) -> Node | None:
-        """An affine function per channel with constants."""
+        """A layer that includes an affine function with a constant for each channel, if there is one."""
         behind = self._scale_behind(node)
         if behind is not None:
             return behind
@@ -116,7 +116,7 @@ class _Fuser:
         return self._affine(replace(node, inputs=(source,)), *affine) if affine else None
 
     def _affine(self, node: Node, factor: Array, offset: Array) -> Node | None:
-        """``factor * x + offset`` per channel, in the layer before or as a depthwise convolution of its own."""
+        """``factor * x + offset`` per channel, as part of the layer before or as a depthwise convolution of its own."""
         source = node.inputs[0]
         shape = self.model.shape(node.output)
         maker = self._alone(source, *_FOLDED_INTO)
@@ -134,7 +134,7 @@ class _Fuser:
         return Node(node.name, "Conv", inputs, (node.output,), {"group": channels, "kernel_shape": [1] * (len(shape) - 2)})
 
     def _folded(self, maker: Node, factor: Array, offset: Array, output: str) -> Node:
-        """The layer with its result times ``factor`` plus ``offset``."""
+        """The layer with its result multiplied by ``factor`` and increased by ``offset``."""
         weights = self.constants[maker.inputs[1]].astype(np.float64)
         bias = self.constants[maker.input(2)].astype(np.float64) if maker.input(2) else np.zeros(len(factor))
         scaled = weights * self._along_outputs(maker, factor, weights)
@@ -146,7 +146,7 @@ class _Fuser:
         return replace(maker, inputs=(maker.inputs[0], scaled_name, bias_name), outputs=(output,))
 
     def _scale_behind(self, node: Node) -> Node | None:
-        """An affine function of the features of a layer whose result has only been moved since."""
+        """The node after an affine function of a layer's features has joined the layer. Only moves may lie between the two."""
         found = self._operand(node)
         if found is None:
             return None
@@ -174,7 +174,7 @@ class _Fuser:
         return replace(moves[0], outputs=(node.output,))
 
     def _before(self, move: Node, dim: int) -> int | None:
-        """Where a dimension of the result is in what is moved."""
+        """The dimension of what is moved that becomes this dimension of the result."""
         before, after = self.model.shape(move.inputs[0]), self.model.shape(move.output)
         if before is None or after is None:
             return None
@@ -183,7 +183,7 @@ class _Fuser:
         return len(before) - 1 if dim == len(after) - 1 and before[-1:] == after[-1:] else None
 
     def _operand(self, node: Node) -> tuple[str, Array, int] | None:
-        """The tensor, the constant (of as many dimensions) that is combined with it, and which operand that is."""
+        """The tensor, the constant that is combined with it (with as many dimensions), and the place of the constant."""
         shape = self.model.shape(node.output)
         place = next((i for i in (0, 1) if node.inputs[i] in self.constants), None)
         if place is None or shape is None or (node.op_type == "Div" and place == 0):
@@ -226,7 +226,7 @@ class _Fuser:
         return replace(node, inputs=(maker.inputs[0], *node.inputs[1:]), attributes={**attributes, "pads": total})
 
     def _matmul(self, node: Node) -> Node | None:
-        """A matrix product of two dimensions is a Gemm, to which a bias can be added."""
+        """Writes a matrix product of two dimensions as a Gemm, which can take a bias."""
         shape = self.model.shape(node.inputs[0])
         weights = self.constants.get(node.inputs[1])
         if weights is None or weights.ndim != 2 or shape is None or len(shape) != 2:
@@ -234,7 +234,7 @@ class _Fuser:
         return replace(node, op_type="Gemm")
 
     def _gemm(self, node: Node) -> Node | None:
-        """alpha and beta become part of weights and bias."""
+        """Lets alpha and beta become part of weights and bias."""
         alpha, beta = float(node.attributes.get("alpha", 1.0)), float(node.attributes.get("beta", 1.0))
         if (
             node.inputs[1] not in self.constants

@@ -1,4 +1,4 @@
-"""Counts of values, in bins whose width is a power of two: histograms of any ranges add up exactly, in any order."""
+"""Counts of values in bins whose width is a power of two: histograms of any ranges add up exactly, in any order."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 Counts = NDArray[np.int64]
 
 BINS = 2048
-"""On each side of zero."""
+"""The bins on each side of zero."""
 _LEAST_EXPONENT = -160
-"""Of nothing but zeros."""
+"""The exponent of a histogram of nothing but zeros."""
 _SCALES_UP = 0, 127
-"""Powers of two that are float32 themselves and make no value smaller."""
+"""The exponents of powers of two that are float32 numbers and make no value smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """``counts[i]`` values lie between ``i - BINS`` and the next number, times ``2^exponent``."""
+    """``counts[i]`` values lie from ``i - BINS`` up to the next number, times ``2^exponent``."""
 
     exponent: int
     counts: Counts
 
     @classmethod
     def of(cls, values: NDArray[Any], greatest: float | None = None) -> Histogram:
-        """``greatest``: the greatest distance from zero, if it is known."""
+        """The histogram of values. ``greatest`` is the greatest distance from zero, if it is known."""
         flat = np.asarray(values, np.float32).reshape(-1)
         if greatest is None:
             greatest = max(-float(flat.min(initial=0.0)), float(flat.max(initial=0.0)))
         exponent = math.frexp(greatest)[1] - BINS.bit_length() + 1 if greatest else _LEAST_EXPONENT
-        # In three fifths of the time where nothing is lost: float32 has no numbers for the least values made smaller.
+        # Float32 is faster, but exact only where no value gets smaller: it has no numbers for the least values made smaller.
         exact = np.float32 if _SCALES_UP[0] <= -exponent <= _SCALES_UP[1] else np.float64
         places = flat * exact(math.ldexp(1.0, -exponent))
         np.floor(places, out=places)
@@ -55,11 +55,11 @@ class Histogram:
         return int(self.counts.sum())
 
     def edge(self, place: int) -> float:
-        """The lower edge of a bin, the upper edge of the one before."""
+        """The lower edge of a bin, which is the upper edge of the bin before."""
         return math.ldexp(place - BINS, self.exponent)
 
     def between(self, share: float) -> tuple[float, float]:
-        """Edges of the fewest bins that leave out at most half of ``1 - share`` of the values on each side."""
+        """The edges of the fewest bins that leave out at most half of ``1 - share`` of the values on each side."""
         spare = int(self.total * (1.0 - share) / 2)
         below = np.cumsum(self.counts)
         low = int(np.searchsorted(below, spare, side="right"))
@@ -67,5 +67,5 @@ class Histogram:
         return self.edge(low), self.edge(high + 1)
 
     def distances(self) -> Counts:
-        """Counts by distance from zero: ``BINS`` bins."""
+        """The counts by distance from zero, in ``BINS`` bins."""
         return self.counts[BINS:] + self.counts[:BINS][::-1]

@@ -1,4 +1,4 @@
-"""Instance and group normalisation as normalisation of rows: a row is a channel's pixels, or those of a group of channels."""
+"""Instance and group normalisation as normalisation of rows: a row has the pixels of a channel or of a group of channels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from isa.checks import MAX_ROW
 
 
 def as_rows(model: Model) -> Model:
-    """Factors and offsets come behind, a number for each channel. What is longer than a row of ROW stays as it is."""
+    """Replaces such nodes by normalisations of rows, then a product and a sum with a number for each channel.
+
+    A node whose rows are longer than those of ROW stays as it is.
+    """
     nodes: list[Node] = []
     constants: dict[str, Array] = dict(model.constants)
     types = dict(model.types)
@@ -51,7 +54,7 @@ def as_rows(model: Model) -> Model:
 
 
 def _groups(node: Node, shape: tuple[int, ...] | None) -> int:
-    """Rows in an image; 0: it is no such normalisation."""
+    """The number of rows in an image; 0 if the node is no such normalisation."""
     if shape is None or len(shape) < 3 or node.domain or any(node.outputs[1:]):
         return 0
     return {"InstanceNormalization": shape[1], "GroupNormalization": node.integer("num_groups", 0)}.get(node.op_type, 0)

@@ -1,6 +1,6 @@
-"""Joins whose parts have little in common: boxes in pixels beside scores below one, which no scale tells apart.
+"""Joins whose parts have little in common: one scale cannot hold boxes in pixels and scores below one.
 
-A join that only outputs read is left to the CPU, which joins floats: each part then comes from the machine at its own scale.
+A join that only outputs read is left to the CPU, which joins floats. Each part then comes from the machine at its own scale.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from compiler.quantise.forms import STORED, Form, Forms
 from compiler.quantise.statistics import Statistics
 
 UNLIKE = 4.0
-"""Times that one part reaches further than another: two of its eight bits."""
+"""The ratio of two parts' ranges above which they are unlike; it costs two of the eight bits."""
 
 
 def last_joins(forms: Forms, statistics: Mapping[str, Statistics]) -> frozenset[str]:
-    """Names of such nodes."""
+    """The names of joins that are left to the CPU."""
     found = set()
     for node in forms.model.nodes:
         if node.op_type == "Concat" and forms.of.get(node.name) is Form.STORED and _is_last(forms.model, node.output):
@@ -27,7 +27,7 @@ def last_joins(forms: Forms, statistics: Mapping[str, Statistics]) -> frozenset[
 
 
 def _is_last(model: Model, name: str) -> bool:
-    """Whether nothing computes with a tensor before it is an output."""
+    """Whether nothing computes with a tensor before it becomes an output."""
     readers = model.consumers()
     left = [name]
     while left:

@@ -1,7 +1,7 @@
-"""Chosen layers of a quantised model with activations of 16 bits: steps of a 256th, in the same range.
+"""Gives chosen layers of a quantised model activations of 16 bits: steps 256 times finer, in the same range.
 
-A tensor gets 16 bits where only chosen layers and the host make and read it; what others read keeps its 8. Such a layer is
-written between DequantizeLinear and QuantizeLinear, of onnxruntime's own domain, where old operator sets know 16 bits, too.
+A tensor gets 16 bits where only chosen layers and the host make and read it. Any other tensor keeps 8 bits. Such a layer is
+written between DequantizeLinear and QuantizeLinear of onnxruntime's own domain, where old operator sets know 16 bits, too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FINER = 256
 _BIASES = {"QLinearConv": 8, "QGemm": 6}
 _AVERAGES = {"QLinearAveragePool": "AveragePool", "QLinearGlobalAveragePool": "GlobalAveragePool"}
 _SCALES = {"QLinearConv": 6, "QGemm": 7, **dict.fromkeys(_AVERAGES, 3)}
-"""Layers, and where their output's scale stands among the inputs."""
+"""The layers, and the place of their output's scale among their inputs."""
 
 
 @dataclass
@@ -29,12 +29,12 @@ class _Written:
 
     model: Model
     wide: Mapping[str, tuple[str, str]]
-    """Scale and zero-point, by name, of each tensor that gets 16 bits."""
+    """The names of scale and zero-point for each tensor that gets 16 bits."""
     constants: dict[str, Array]
     nodes: list[Node] = field(default_factory=list)
 
     def conversion(self, name: str, kind: str, source: str, given: Sequence[str], output: str, of: str, **more: object) -> None:
-        """``of``: the quantised tensor."""
+        """Writes a conversion; ``of`` is the quantised tensor."""
         domain = MICROSOFT if of in self.wide else ""
         self.nodes.append(Node(name, kind, (source, *self.wide.get(of, given)), (output,), more, domain))
 
@@ -51,7 +51,7 @@ class _Written:
         self.conversion(f"{sums}/quantised", "QuantizeLinear", sums, node.inputs[at : at + 2], y, y)
 
     def _operands(self, node: Node, read: str) -> tuple[str, ...]:
-        """What it reads, weights and bias, as real numbers."""
+        """The inputs of the layer as real numbers: activations, weights and bias."""
         name, bias = node.name, node.input(_BIASES[node.op_type])
         x_scale, w, w_scale, w_zero = node.inputs[1], *node.inputs[3:6]
         rows = node.op_type == "QLinearConv" or bool(node.integer("transB", 0))
@@ -69,7 +69,11 @@ class _Written:
 
 
 def with_long_activations(model: Model, only: Sequence[str]) -> Model:
-    """``only``: names of layers, or patterns such as ``head/*``; none: all that the machine knows."""
+    """The model with activations of 16 bits in these layers.
+
+    ``only`` has names of layers, or patterns such as ``head/*``; if it is empty, all layers that the machine can run so are
+    meant.
+    """
     layers = _chosen(model, only)
     constants = dict(model.constants)
     wide: dict[str, tuple[str, str]] = {}
@@ -103,7 +107,7 @@ def with_long_activations(model: Model, only: Sequence[str]) -> Model:
 
 
 def _chosen(model: Model, only: Sequence[str]) -> dict[str, Node]:
-    """The layers that may have 16 bits on the machine, by name."""
+    """The chosen layers among those that may have 16 bits on the machine, by name."""
     known = {n.name: n for n in model.nodes if n.op_type in _SCALES and _suits(n)}
     if not only:
         return known
@@ -118,7 +122,7 @@ def _chosen(model: Model, only: Sequence[str]) -> dict[str, Node]:
 
 
 def _suits(node: Node) -> bool:
-    """Not an average that leaves out its padding."""
+    """Whether a layer can have 16 bits: all but averages that leave out their padding, or that have their channels last."""
     if node.op_type not in _AVERAGES:
         return True
     padded = any(node.integers("pads", ())) or node.integer("ceil_mode", 0) or node.text("auto_pad", "NOTSET") != "NOTSET"

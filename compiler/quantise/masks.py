@@ -1,7 +1,8 @@
-"""Masks of attention: what is added to scores so that a softmax leaves some out, from constants or from outside.
+"""Masks of attention: numbers from constants or from outside that are added to scores so that a softmax leaves some out.
 
-Values far below all scores, or infinitely far, are a bound in eight bits. Sums are held from a little below the scores on: what
-is masked comes to the least value there is, of which a softmax makes nothing, or equal shares where all of a row is masked.
+Values far below all scores, or infinitely far, are replaced by a bound that eight bits can hold. The range of a sum begins a
+little below the scores. What is masked gets the least value of the range, of which a softmax makes nothing. Where all of a row
+is masked, a softmax makes equal shares.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from compiler.quantise.schemes import Scheme
 from compiler.quantise.statistics import Statistics
 
 FAR = -128.0
-"""Below all scores, and near enough that eight bits hold what else a constant mask has."""
+"""The bound of mask values: below all scores, and near enough that eight bits hold the other values of a constant mask."""
 MASKED = -32.0
-"""A constant with a value as low as this is a mask."""
+"""A constant is a mask if its least value is as low as this."""
 BELOW = 8.0
-"""How far below the least score sums are held: e to the power of -8 is less than any share in eight bits."""
+"""The distance from the least score to the least value of a sum: e to the power of -8 is less than any share in eight bits."""
 _FAR = "far below all scores"
 HEAVY = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 
@@ -40,7 +41,7 @@ class Masked:
 
 
 def masked(model: Model) -> Iterator[Masked]:
-    """All such sums. A mask from outside is made without layers, and is one for many rows of scores."""
+    """All sums of scores and a mask. A mask from outside is made without layers, and is the same for many rows of scores."""
     readers = model.consumers()
     layered: set[str] = set()
     for node in model.nodes:
@@ -61,7 +62,7 @@ def masked(model: Model) -> Iterator[Masked]:
 
 
 def makers_of_masks(model: Model) -> set[str]:
-    """Names of the nodes that do nothing but make masks from outside: they stay in float, whose range eight bits have not."""
+    """The names of the nodes that only make masks from outside; eight bits cannot hold their range, so they stay in float."""
     makers, readers = model.producers(), model.consumers()
     waiting = [each.mask for each in masked(model)]
     found = {each.node.name for each in masked(model)}
@@ -79,7 +80,7 @@ def makers_of_masks(model: Model) -> set[str]:
 
 
 def with_bounded_masks(model: Model) -> Model:
-    """Masks hold no value below ``FAR``; those from outside that not all rows share are as large as the scores."""
+    """Replaces mask values below ``FAR`` by it. Masks from outside that differ between rows get the scores' size."""
     found = {each.node.name: each for each in masked(model)}
     if not found:
         return model
@@ -125,7 +126,10 @@ def _as_large(
 def with_masks_held(
     model: Model, scheme: Scheme, statistics: Mapping[str, Statistics], params: Mapping[str, Params]
 ) -> dict[str, Params]:
-    """The forms, where sums hold the scores and a little below, and each mask reaches that far for all of its sums."""
+    """The forms after the ranges of sums and masks are set.
+
+    A sum holds the scores and a little below them. Each mask reaches far enough for all its sums.
+    """
     found, reach = dict(params), dict[str, float]()
     for each in masked(model):
         if each.sum not in found or each.scores not in found:

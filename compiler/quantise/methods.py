@@ -1,4 +1,4 @@
-"""Calibration methods: which of the values that a tensor takes its int8 form has to hold."""
+"""Calibration methods: each finds which of a tensor's values its int8 form has to hold."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from compiler.quantise.statistics import CalibrationError, Statistics
 Method = Callable[[Scheme, Statistics], Params]
 
 PERCENTILE = 99.99
-"""Percent of the values that are held, unless another number is asked for."""
+"""The percentage of the values that are held, unless another number is asked for."""
 
 ROOM = 1.1
 
 
 def minmax(scheme: Scheme, values: Statistics) -> Params:
-    """All of them."""
+    """The form that holds all values."""
     return scheme.holding(values.low, values.high)
 
 
 def roomy(scheme: Scheme, values: Statistics) -> Params:
-    """All of them, and a tenth more: other inputs reach further."""
+    """The form that holds all values and a tenth more, because other inputs reach further."""
     return scheme.holding(values.low * ROOM, values.high * ROOM)
 
 
@@ -34,7 +34,7 @@ def mse(scheme: Scheme, values: Statistics) -> Params:
 
 
 def percentile(percent: float) -> Method:
-    """All but as many outliers, half of them on each side."""
+    """The method that holds this percentage of the values; it leaves out half of the others on each side."""
 
     def held(scheme: Scheme, values: Statistics) -> Params:
         low, high = values.histogram.between(percent / 100)
@@ -44,7 +44,7 @@ def percentile(percent: float) -> Method:
 
 
 def entropy(scheme: Scheme, values: Statistics) -> Params:
-    """The form with which the distribution of distances from zero changes least."""
+    """The form that changes the distribution of distances from zero least."""
     found = values.histogram
     reach = found.edge(BINS + best_threshold(found.distances()))
     return scheme.holding(max(-reach, values.low), min(reach, values.high))
@@ -54,7 +54,7 @@ METHODS: dict[str, Method] = {"minmax": minmax, "mse": mse, "percentile": percen
 
 
 MEASURED, UNMEASURED = "measured", "mse"
-"""What ``compiler.quantise.refine`` finds by measuring outputs, and what stands for it where there are no inputs for that."""
+"""The method that ``compiler.quantise.refine`` finds by measuring outputs, and the one used where no inputs allow that."""
 
 
 def method_of(name: str) -> Method:

@@ -1,4 +1,4 @@
-"""Names of tensors: those that are new, and those that the quantiser forms of others'."""
+"""Names of tensors: new ones, and those that the quantiser forms from the names of others."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from compiler.frontend.model import Model, Node
 ENDINGS = (
     "_scale", "_zero_point", "_quantized", "_dequantized", "_float", "_clamped", "_unclamped", "_bias", "_bias_quantized",
 )  # fmt: skip
-"""What is made of a tensor is called as it is, and one of these."""
+"""The endings that the quantiser adds to a tensor's name for what it makes of the tensor."""
 
 
 def with_free_names(model: Model) -> Model:
-    """No tensor is called as what is made of another one will be; names that others go by stay."""
+    """The model with tensors renamed whose names the quantiser will form from those of others.
+
+    Names that the outside uses stay: inputs, outputs and captured tensors.
+    """
     made = [name for node in model.nodes for name in node.outputs if name]
     names = {*model.inputs, *model.constants, *made}
     fixed = {*model.inputs, *model.outputs, *(name for node in model.nodes for name in node.captures())}
@@ -42,7 +45,7 @@ def _stems(name: str, names: Collection[str]) -> Iterable[str]:
 
 
 def fresh(names: Collection[str], taken: Collection[str]) -> dict[str, str]:
-    """A name for each of these that nobody has."""
+    """A free name for each of these names: the name itself or one made from it."""
     used, found = set(taken), {}
     for name in sorted(names):
         new = name

@@ -1,4 +1,4 @@
-"""Signal to noise by tensor: what is left of the float model's values in the quantised one, everything before included."""
+"""The signal-to-noise ratio of each tensor in the quantised model. Noise from all nodes before it counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compiler.quantise.equalise import PLAIN, Factors, multiplied
 from compiler.quantise.statistics import CalibrationError, batches
 
 STORED = "_quantized"
-"""What the int8 form of a tensor is called."""
+"""The ending of the name of a tensor's int8 form."""
 _MOST_BATCHES = 16
 _PLACES = {
     "QuantizeLinear": 1, "QLinearConv": 6, "QGemm": 7, "QLinearAdd": 6, "QLinearMul": 6, "QLinearAveragePool": 3,
@@ -40,14 +40,18 @@ class Noise:
 
 
 def noise_of_tensors(float_model: Model, quantised: Model, data: Mapping[str, Array]) -> list[Noise]:
-    """In the order of the network, over the first batches of the data."""
+    """The noise of all tensors in the order of the network, over the first batches of the data."""
     return noise_of_feeds(float_model, quantised, islice(batches(float_model, data), _MOST_BATCHES))
 
 
 def noise_of_feeds(
     float_model: Model, quantised: Model, data: Iterable[Mapping[str, Array]], factors: Factors = PLAIN
 ) -> list[Noise]:
-    """In the order of the network; ``factors``: what channels are divided by in both models, so that all count as without."""
+    """The noise of all tensors in the order of the network.
+
+    ``factors`` are what channels are divided by in both models; they are taken back, so that all channels count as without
+    them.
+    """
     makers = float_model.producers()
     names = list(_in_both(float_model, quantised))
     if not names:
@@ -72,7 +76,7 @@ def noise_of_feeds(
 
 
 def decibels(signal: float, noise: float) -> float:
-    """The ratio of two powers in decibels; the least, where the noise is beyond numbers."""
+    """The ratio of two powers in decibels: infinity without noise, minus infinity where the ratio is 0."""
     if noise == 0.0:
         return math.inf
     return 10 * math.log10(signal / noise) if signal / noise > 0.0 else -math.inf
@@ -85,13 +89,16 @@ def _in_both(float_model: Model, quantised: Model) -> Iterator[str]:
 
 
 def form_of(node: Node) -> tuple[str, str]:
-    """Names of the scale and zero-point that an operator gives its result."""
+    """The names of the scale and zero-point that an operator gives its result."""
     place = _PLACES[node.op_type]
     return node.inputs[place], node.inputs[place + 1]
 
 
 def forms_of_tensors(model: Model) -> dict[str, tuple[str, str]]:
-    """Of every int8 tensor that a node makes: names of its scale and zero-point, those of what it is moved or clipped from."""
+    """The names of scale and zero-point for every int8 tensor that a node makes.
+
+    A tensor that is moved or clipped has those of its source.
+    """
     found: dict[str, tuple[str, str]] = {}
     for node in model.nodes:
         if node.op_type in _PLACES:

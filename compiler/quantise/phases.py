@@ -1,7 +1,7 @@
-"""Long kernels over one channel, as models of sound begin with, as short ones over a channel for each phase of their stride.
+"""Writes long kernels over one channel, as models of sound begin with, as short kernels over a channel for each phase.
 
-With stride ``s`` sample ``s w + p`` becomes pixel ``w`` of channel ``p``: the same bytes where channels come last. A kernel of
-``k`` samples has ``k / s`` columns then, and fills the lanes of the array.
+With stride ``s``, sample ``s w + p`` becomes pixel ``w`` of channel ``p``. These are the same bytes where channels come last. A
+kernel of ``k`` samples then has ``k / s`` columns, and fills the lanes of the array.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from compiler.frontend.model import Array, Model, Node, TensorType
 from compiler.frontend.rewrite import Replacement, rewritten
 
 LEAST = 16
-"""Samples of a kernel; shorter ones have little to win."""
+"""The fewest samples of a kernel; shorter ones have little to win."""
 
 
 def by_phases(model: Model) -> Model:
-    """The model itself, if it has no such kernel."""
+    """The model with such kernels replaced; the model itself, if it has none."""
     return rewritten(model, _replaced)
 
 
@@ -51,7 +51,7 @@ def _replaced(model: Model, node: Node) -> Replacement | None:
 
 
 def _along(model: Model, node: Node, axis: int) -> bool:
-    """Whether it is a kernel along one dimension, over one channel of a map that has no other."""
+    """Whether a kernel works along one dimension, over one channel of a map whose other dimensions are 1."""
     source, weights = model.shape(node.inputs[0]) or (), model.constants[node.inputs[1]]
     rank = len(source) - 2
     pads = node.integers("pads", (0,) * 2 * rank)

@@ -1,4 +1,4 @@
-"""Float model to quantised model."""
+"""Quantises a float model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SHARES = Params(1 / 256, -128)
 
 @dataclass(frozen=True, eq=False)
 class Quantised:
-    """``model`` is what onnxruntime runs; ``statistics`` can be given again instead of calibration data."""
+    """A quantised model. ``model`` is what onnxruntime runs; ``statistics`` can be given again instead of calibration data."""
 
     model: Model
     float_model: Model
@@ -83,7 +83,10 @@ def quantise(
     given: Mapping[str, Params] | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Quantised:
-    """``given``: the forms of inputs that do not come from their statistics; ``extras``: of the machine."""
+    """Quantises a float model.
+
+    ``given`` has forms of inputs that do not come from their statistics. ``extras`` are those of the machine.
+    """
     choices.check()
     scheme = SCHEMES[choices.scheme]
     folded = with_types(fold_constants(modernised(with_free_names(model)), weights=True))
@@ -98,7 +101,7 @@ def quantise(
     names = forms.quantised()
     kept = Kept()
     with ThreadPoolExecutor(1) as beside:
-        # While onnxruntime works, which leaves a core idle for the most part.
+        # The weights are made while onnxruntime works, which leaves a core idle for the most part.
         weights = beside.submit(weights_of, prepared, forms, scheme)
         statistics = _statistics(prepared, names, calibration, kept, progress)
     apart = last_joins(forms, statistics)
@@ -122,7 +125,7 @@ def quantise(
 
 
 def _simplified(model: Model) -> Model:
-    """A model with the same function in fewer kinds of operators."""
+    """A model of the same function with fewer kinds of operators."""
     mapped = as_linear_maps(model)
     return fused(on_rows(by_phases(model if mapped is model else with_types(mapped))))
 
@@ -130,7 +133,7 @@ def _simplified(model: Model) -> Model:
 def _statistics(
     model: Model, names: list[str], calibration: CalibrationData | Batches, kept: Kept, progress: Progress | None
 ) -> Mapping[str, Statistics]:
-    """``kept`` keeps batches of data, but neither statistics nor noise."""
+    """The statistics of these tensors. ``kept`` keeps some batches of the data, if data is given."""
     if isinstance(calibration, str | Path):
         calibration = read_arrays(calibration)
     if calibration is None:

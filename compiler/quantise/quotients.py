@@ -1,4 +1,4 @@
-"""Quotients by one number of each row, as linear attention has them: products with its reciprocal, which is a table."""
+"""Replaces quotients by one number for each row, as in linear attention, by products with its reciprocal, which is a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.frontend.model import Model, Node, TensorType
 
 
 def with_reciprocals(model: Model) -> Model:
-    """A Div of two activations of which the second one is broadcast along the last dimension becomes Reciprocal and Mul."""
+    """A Div of two activations becomes Reciprocal and Mul, if the second one is broadcast along the last dimension."""
     nodes: list[Node] = []
     types = dict(model.types)
     for node in model.nodes:

@@ -1,4 +1,4 @@
-"""What the float model makes of some of the calibration data, and how far what a quantised model makes of them is from it."""
+"""The results of the float model on some calibration data, and how far those of a quantised model are from them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from compiler.quantise.statistics import Feeds
 
 Float64 = NDArray[np.float64]
 MOST_KEPT = 16
-"""Batches."""
+"""The most batches that are kept."""
 MANY = 128
-"""Values that count."""
+"""The number of values that count as many."""
 MOST_DECIBELS = 60.0
-"""What is better than that counts as this."""
+"""The greatest decibels that count; better ones count as this."""
 
 
 @dataclass
 class Kept:
-    """Batches from all over the calibration data, evenly apart, kept while they pass by."""
+    """Batches from all over the calibration data, at equal distances, kept while the data passes by."""
 
     batches: list[Feeds] = field(default_factory=list)
     _stride: int = 1
@@ -44,29 +44,29 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """``expected``: for each batch the float ``model``'s compared tensors, by name."""
+    """The float results that quantised models are compared with: ``expected`` has those of each batch, by name."""
 
     model: Model
     feeds: Sequence[Feeds]
     compared: tuple[str, ...]
     expected: Sequence[Mapping[str, Array]]
     outputs: int
-    """The first of what is compared."""
+    """The number of outputs; they are the first of the compared tensors."""
 
     @classmethod
     def of(cls, model: Model, feeds: Sequence[Feeds], more: Sequence[str] = ()) -> Reference:
-        """``more``: tensors that are compared beside the outputs."""
+        """Runs the float model on the batches. ``more`` are tensors that are compared beside the outputs."""
         outputs = float_outputs(model)
         compared = tuple(dict.fromkeys((*outputs, *more)))
         loaded = session(showing(model, compared), optimised=True)
         return cls(model, feeds, compared, [run_session(loaded, each, compared) for each in feeds], len(outputs))
 
     def noise(self, quantised: Model, factors: Factors = PLAIN) -> list[float]:
-        """Decibels of each compared tensor; ``factors``: what channels of the quantised model's tensors are divided by."""
+        """The decibels of each compared tensor; the quantised model's channels are divided by ``factors``."""
         return self.noise_of(self.run(quantised), factors)
 
     def run(self, quantised: Model) -> list[Mapping[str, Array]]:
-        """Its compared tensors, batch after batch."""
+        """The compared tensors of a quantised model, batch after batch."""
         loaded = session(showing(quantised, self.compared))
         return [run_session(loaded, each, self.compared) for each in self.feeds]
 
@@ -80,10 +80,10 @@ class Reference:
         return [decibels(signal[name], error[name]) for name in self.compared]
 
     def score(self, quantised: Model, factors: Factors = PLAIN) -> float:
-        """The mean over the outputs and that over the other tensors, in decibels: a few values are ruled by chance.
+        """A weighted mean, in decibels, of the outputs' mean and the other tensors' mean: chance rules a few values.
 
-        The outputs have a share of one half when as many of their values count as are many, of next to nothing when few do;
-        other tensors of few values count only where there are none of many.
+        The outputs' share is one half when ``MANY`` of their values count, and almost nothing when few do. Other tensors with
+        few values that count are left out, unless all have few.
         """
         noise = dict(zip(self.compared, self.noise(quantised, factors), strict=True))
         outputs, others = self.compared[: self.outputs], self.compared[self.outputs :]
@@ -96,7 +96,7 @@ class Reference:
         return share * of_outputs + (1 - share) * of_others
 
     def _values(self, name: str) -> float:
-        """That count: of a softmax those that are not next to zero."""
+        """The number of values that count. In a softmax those count that are not next to zero."""
         squares = np.concatenate([np.square(each[name], dtype=np.float64).reshape(-1) for each in self.expected])
         return float(squares.sum() ** 2 / max(np.square(squares).sum(), 1e-300))
 
@@ -106,7 +106,7 @@ def mean_decibels(values: Sequence[float]) -> float:
 
 
 def means_of(model: Model, feeds: Sequence[Feeds], bounds: Mapping[str, tuple[float, float]]) -> dict[str, Float64]:
-    """By channel of the float model's tensors, of which only what is within the bounds counts."""
+    """The means by channel of the float model's tensors, after their values are clipped to the bounds."""
     loaded = session(showing(model, [*bounds]), optimised=True)
     sums = dict[str, Float64]()
     for each in feeds:
@@ -117,12 +117,12 @@ def means_of(model: Model, feeds: Sequence[Feeds], bounds: Mapping[str, tuple[fl
 
 
 def channel_means(values: Array) -> Float64:
-    """Over all dimensions but the second."""
+    """The means over all dimensions but the second."""
     return np.asarray(values.mean(axis=tuple(axis for axis in range(values.ndim) if axis != 1), dtype=np.float64))
 
 
 def float_outputs(model: Model) -> tuple[str, ...]:
-    """The float outputs; in place of one that counts or chooses, the float tensors that it is made from."""
+    """The float outputs. An output that counts or chooses is replaced by the float tensors that it is made from."""
     makers = model.producers()
     found: dict[str, None] = {}
     left, seen = list(model.outputs), set[str]()

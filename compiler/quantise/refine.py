@@ -1,4 +1,4 @@
-"""The quantised model that measures best: what is tried is kept if it helps on inputs that ranges do not come from."""
+"""Finds the quantised model that measures best: it keeps what helps on inputs that the ranges do not come from."""
 
 from __future__ import annotations
 
@@ -29,25 +29,28 @@ TRIED: dict[str, Method] = {
     **{f"percentile:{share}": percentile(share) for share in (99.999, 99.99, 99.9)},
 }  # fmt: skip
 BY_LAYERS, FIRST, SECOND = "method of each tensor by its layers", "minmax", "percentile:99.99"
-"""What is tried of the whole model."""
+"""The methods that are tried for the whole model."""
 HOPELESS = 1.0
-"""Decibels by which a draft is behind the other with the first method, from which on no other method is tried with it."""
+"""If a draft is this many decibels behind the other with the first method, no other method is tried with it."""
 LEAST_GAIN = 2.0
-"""Decibels for which what is spelt out stays in float."""
+"""The gain in decibels for which the nodes of spelt out functions stay in float."""
 LEAST_DECIBELS = 15.0
-"""Of an output, below which the user is warned."""
+"""The decibels of an output below which the user is warned."""
 MOST_BY_LAYERS = 4
-"""Batches on which methods are chosen by layers."""
+"""The number of batches on which methods are chosen by layers."""
 MOST_FOR_WARNING = 2
-"""Batches on which the layer is found where most is lost."""
+"""The number of batches on which the layer that loses most is found."""
 FEWEST = 4
-"""Batches of which some are held back."""
+"""The fewest batches of which some are held back."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """``score``: the mean signal to noise of what is compared, in decibels; ``others``: methods of some tensors, by root;
-    ``shifts``: of biases that are corrected, on the inputs that were seen."""
+    """One way to quantise a draft, and how it measures.
+
+    ``score`` is the mean signal-to-noise ratio of what is compared, in decibels. ``others`` has methods of single tensors, by
+    root. ``shifts`` has the corrections of biases, from the inputs for ranges.
+    """
 
     score: float
     equal: bool
@@ -66,7 +69,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """``float_model``: its channels may be equalised; ``kept``: nodes that stay in float for accuracy."""
+    """The best quantised model. Channels of ``float_model`` may be equalised; ``kept`` nodes stay in float for accuracy."""
 
     float_model: Model
     model: Model
@@ -76,7 +79,7 @@ class Refined:
 def refined(
     draft: Draft, feeds: Sequence[Feeds], told: Told, target: Target | None = None, bits: Bits | None = None
 ) -> Refined:
-    """``told`` gets the score of each trial."""
+    """Finds the best quantised model of a draft; ``told`` gets the score of each trial."""
     seen, held = (feeds[::2], feeds[1::2]) if len(feeds) >= FEWEST else (feeds, feeds)
     part = draft.calibrated(seen)
     reference = Reference.of(part.model, held, part.late)
@@ -107,7 +110,7 @@ def refined(
 
 
 def _sensitive(draft: Draft, reference: Reference, feeds: Sequence[Feeds], told: Told) -> frozenset[str]:
-    """Nodes of what is spelt out (`compiler.quantise.spelt`), if it gains enough that they stay in float."""
+    """The nodes of spelt out functions (`compiler.quantise.spelt`), if the model gains enough when they stay in float."""
     found = spelt_out(draft.forms)
     if not found:
         return found
@@ -132,7 +135,7 @@ def _narrow(
 
 
 def _narrowing(draft: Draft, ways: Collection[Way], feeds: Sequence[Feeds]) -> Draft:
-    """With the weights of these layers in four bits."""
+    """The draft with the weights of these layers in four bits."""
     if not ways:
         return draft
     found = narrowed(draft.model, draft.forms, feeds)
@@ -145,7 +148,7 @@ def _made(draft: Draft, choice: Choice, feeds: Sequence[Feeds]) -> Model:
 
 
 def _warn(reference: Reference, model: Model, ranked: Callable[[], Sequence[Loss]]) -> None:
-    """Where an output is of little use."""
+    """Warns the user if an output is of little use."""
     noise = dict(zip(reference.compared, reference.noise(model), strict=True))
     output = min(noise, key=lambda name: noise[name], default="")
     worst = next(iter(ranked()), None) if output and noise[output] < LEAST_DECIBELS else None
@@ -161,21 +164,21 @@ def _warn(reference: Reference, model: Model, ranked: Callable[[], Sequence[Loss
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """One draft, calibrated on some of the data; ``reference`` is of others."""
+    """One draft, calibrated on some of the data; ``reference`` has the rest."""
 
     draft: Draft
     reference: Reference
     told: Told
 
     def others(self) -> list[Choice]:
-        """Another method for all tensors, and for each tensor the one that is best for its layers."""
+        """Tries another method for all tensors, and for each tensor the method that is best for its layers."""
         equal = bool(self.draft.factors)
         by_layers = methods_of(self.draft, self.reference.feeds[:MOST_BY_LAYERS], TRIED)
         asked = [Choice(0.0, equal, SECOND)] + [Choice(0.0, equal, FIRST, by_layers)] * bool(by_layers)
         return [self.scored(each) for each in asked]
 
     def scored(self, choice: Choice, feeds: Sequence[Feeds] = ()) -> Choice:
-        """``feeds``: those that biases are corrected on."""
+        """Writes and measures the choice; biases are corrected on ``feeds``."""
         params = choice.params(self.draft)
         shifts = corrections(self.draft, params, feeds) if choice.corrected else {}
         score = self.reference.score(self.draft.written(params, shifts, self.reference.compared), self.draft.factors)
@@ -184,7 +187,7 @@ class _Trial:
 
 
 def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feeds]) -> Shifts:
-    """Of all biases; none, if onnxruntime does not run a node of the model by itself."""
+    """The corrections of all biases; none, if onnxruntime does not run some node of the model by itself."""
     try:
         return shifts_of(draft.model, with_types(draft.written(params)), feeds, bounded_layers(draft, params))
     except RuntimeRefusal:
@@ -192,7 +195,7 @@ def corrections(draft: Draft, params: Mapping[str, Params], feeds: Sequence[Feed
 
 
 def bounded_layers(draft: Draft, params: Mapping[str, Params]) -> dict[str, Layer]:
-    """Those with a bias, by the node's name, with the bounds of the clamp that joins each."""
+    """The layers with weights, by the node's name, with the bounds of the clamp that joined each."""
     found = {}
     for node in draft.model.nodes:
         if draft.forms.of.get(node.name) in (Form.CONV, Form.GEMM):

@@ -1,8 +1,9 @@
-"""Resizes of a float model as the constant linear maps that they are, where the machine has nothing finer for them.
+"""Writes resizes of a float model as constant linear maps, where the machine has nothing finer for them.
 
-By a whole factor, a resize adds each pixel, times the same taps, to the pixels around its place: a transposed convolution by
-channels of the map whose edges are repeated. Any other one (cut out of the map, to any size, against aliasing) is a matrix over
-all pixels, a dense layer, if it is small. Their weights are then quantised like those of any layer.
+A resize by a whole factor adds each pixel, times the same taps, to the pixels around its place. This is a transposed
+convolution of each channel on the map with repeated edges. Any other resize (of a part of the map, to any size, against
+aliasing) is a matrix over all pixels, which is a dense layer, if it is small enough. The weights are then quantised like those
+of any layer.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ FINE = (2, 3, 4, 5, 6, 7, 8)
 """Factors of linear resizes for which int8 holds the exact shares."""
 PLAIN = ("half_pixel", "pytorch_half_pixel", "asymmetric")
 WIDEST = 3
-"""Copies of the edge that are tried."""
+"""The most copies of the edge that are tried."""
 NEAR = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """Along one side: pixel ``i`` of the map with ``edge`` copies of its ends adds ``weights[k]`` at ``i factor + k - pad``."""
+    """One side: pixel ``i`` of the map with ``edge`` copies of its ends adds ``weights[k]`` at ``i factor + k - pad``."""
 
     factor: int
     weights: Float64
@@ -43,7 +44,7 @@ def as_linear_maps(model: Model) -> Model:
 
 
 def _replaced(model: Model, node: Node) -> Replacement | None:
-    """Nodes in its place, and their constants."""
+    """The nodes and constants that replace a resize."""
     source, target = model.shape(node.input(0)), model.shape(node.output) if node.outputs else None
     mode = node.text("mode", "nearest")
     if node.op_type != "Resize" or mode == "nearest" or source is None or target is None or len(source) != 4:
@@ -66,14 +67,14 @@ def _replaced(model: Model, node: Node) -> Replacement | None:
 
 
 def _is_fine(node: Node, source: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether the importer has exact shares for it."""
+    """Whether the importer has exact shares for the resize."""
     factors = [t // s for s, t in zip(source[2:], target[2:], strict=True)]
     whole = all(f * s == t and (f == 1 or f in FINE) and s > 2 for f, s, t in zip(factors, source[2:], target[2:], strict=True))
     return whole and not node.integer("antialias", 0) and node.text("coordinate_transformation_mode", "half_pixel") in PLAIN
 
 
 def _resized(model: Model, node: Node, values: Array, axis: int | None = None) -> Float64:
-    """What the node makes of values; ``axis``: of that side alone, the other is of size 1."""
+    """The node's result on values; ``axis`` resizes that side alone, and the other side is 1."""
     full = model.shape(node.inputs[0])
     target = model.shape(node.output)
     assert full is not None
@@ -94,7 +95,7 @@ def _resized(model: Model, node: Node, values: Array, axis: int | None = None) -
 
 
 def _taps(model: Model, node: Node, axis: int) -> Taps | None:
-    """The taps of one side, if all its pixels have the same and the edges are as if the map went on."""
+    """The taps of one side, if they are the same for all its pixels and the edges are as if the map went on."""
     shape, target = model.shape(node.inputs[0]), model.shape(node.output)
     assert shape is not None
     assert target is not None
@@ -121,7 +122,7 @@ def _taps(model: Model, node: Node, axis: int) -> Taps | None:
 
 
 def _transposed(node: Node, source: tuple[int, ...], y: Taps, x: Taps) -> Replacement | None:
-    """Edges repeated, then one transposed convolution for each channel."""
+    """Nodes that repeat the edges, then run one transposed convolution for each channel."""
     name, channels = node.output, source[1]
     kernel = np.outer(y.weights, x.weights).astype(np.float32)
     pads = [y.pad, x.pad, *(t.factor * (2 * t.edge - 1) + len(t.weights) - t.pad for t in (y, x))]
@@ -142,7 +143,7 @@ def _transposed(node: Node, source: tuple[int, ...], y: Taps, x: Taps) -> Replac
 
 
 def _matrix(model: Model, node: Node, source: tuple[int, ...], target: tuple[int, ...]) -> Replacement | None:
-    """A dense layer over all pixels and channels, which come last; a number for pixels beyond the map is its bias."""
+    """A dense layer over all pixels and channels, with channels last. Its bias is the number for pixels beyond the map."""
     n, c, h, w = source
     pixels, made = h * w, target[2] * target[3]
     nothing = _resized(model, node, np.zeros((1, 1, h, w)))

@@ -1,4 +1,4 @@
-"""Products with a power of two beside products of two activations: the same integers at another scale, as attention divides."""
+"""Products with a power of two beside products of two activations, as in attention: the same integers at another scale."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from compiler.frontend.importer.values import Params
 from compiler.frontend.model import Model, Node, scalar
 
 _READERS = {"MatMul", "Softmax"}
-"""Operators that take a tensor at whatever scale it comes."""
+"""Operators that take a tensor at any scale."""
 _MOVES = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 ROUNDED = 1e-6
-"""How far float32 may round two factors from a power of two."""
+"""The relative distance from a power of two that the rounding of two float32 factors may cause."""
 Readers = Mapping[str, list[Node]]
 
 
 def factor_of(model: Model, node: Node) -> float | None:
-    """The power of two by which a product or a quotient multiplies, if it does."""
+    """The power of two by which a product or a quotient multiplies; None if it is no power of two."""
     constants = [model.constants[name] for name in node.inputs if name in model.constants]
     divides = node.op_type == "Div" and node.input(1) in model.constants
     if not (divides or node.op_type == "Mul") or len(constants) != 1 or constants[0].size != 1:
@@ -32,7 +32,7 @@ def factor_of(model: Model, node: Node) -> float | None:
 
 
 def moved(model: Model, name: str, readers: Readers) -> list[str] | None:
-    """The tensor, and what only moves it; None, if anything but products and softmaxes reads any of them."""
+    """The tensor and what only moves it; None, if any of them is read by anything but products and softmaxes."""
     users = readers.get(name, [])
     found = [name]
     for user in users:
@@ -44,12 +44,12 @@ def moved(model: Model, name: str, readers: Readers) -> list[str] | None:
 
 
 def ends(names: list[str], readers: Readers) -> list[Node]:
-    """What reads them and does not only move them."""
+    """The nodes that read these tensors and do not only move them."""
     return [user for name in names for user in readers[name] if user.op_type in _READERS]
 
 
 def with_rescaled(model: Model, nodes: list[Node], params: Mapping[str, Params], readers: Readers) -> dict[str, Params]:
-    """The forms with those of the results of such nodes."""
+    """The forms, with those of the results of such nodes added."""
     found = dict(params)
     for node in nodes:
         source = next(name for name in node.inputs if name not in model.constants)
@@ -61,8 +61,10 @@ def with_rescaled(model: Model, nodes: list[Node], params: Mapping[str, Params],
 
 
 def with_factors_behind(model: Model) -> Model:
-    """Factors of both operands of a product that together are a power of two, as the fourth root of a head's size divides
-    queries and keys, become one factor of the result."""
+    """Replaces factors of both operands of a product that together are a power of two by one factor of its result.
+
+    Attention divides queries and keys so, each by the fourth root of a head's size.
+    """
     makers, readers = model.producers(), model.consumers()
     constants, renamed = dict(model.constants), dict[str, str]()
     gone, behind = set[str](), dict[str, list[Node]]()
@@ -88,7 +90,7 @@ def with_factors_behind(model: Model) -> Model:
 
 
 def _scaled(model: Model, makers: Mapping[str, Node], readers: Readers, name: str) -> tuple[Node, str, float] | None:
-    """What multiplies a tensor, perhaps before it is moved, by a number: the node, what it reads, and the number."""
+    """The node that multiplies a tensor by a number, perhaps before the tensor is moved, its operand, and the number."""
     maker = makers.get(name)
     if maker is None or len(readers[name]) != 1 or name in model.outputs:
         return None

@@ -1,4 +1,4 @@
-"""The float part of a model that came partly quantised, quantised like a float model; what is quantised stays as it is."""
+"""Quantises the float part of a model that came partly quantised; what is quantised already stays as it is."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compiler.quantise.quantise import CalibrationData, Quantised, quantise
 from compiler.quantise.statistics import CalibrationError, Progress, Statistics, batches, random_data
 
 _EIGHT_BITS: dict[int, int] = {onnx.TensorProto.INT8: 0, onnx.TensorProto.UINT8: 128}
-"""What is taken off a stored zero-point to get that of an int8 map."""
+"""The number that is taken off a stored zero-point to get that of an int8 map."""
 _BORDER = ("QuantizeLinear", "DequantizeLinear")
 
 
@@ -31,10 +31,10 @@ def with_rest_quantised(
     model: Model, nodes: Collection[str], calibration: CalibrationData, choices: Choices, progress: Progress | None = None,
     extras: Extras = NO_EXTRAS,
 ) -> Quantised:  # fmt: skip
-    """``nodes``: those that the machine does not take as they are; the float ones among them are quantised.
+    """Quantises the float nodes among ``nodes``, which are those that the machine does not take as they are.
 
-    Where the quantised part makes or takes a tensor of the float part, its scale and zero-point hold on both sides.
-    ``extras``: of the machine.
+    Where a tensor lies between the quantised part and the float part, its scale and zero-point are used on both sides.
+    ``extras`` are those of the machine.
     """
     model = modernised(model)
     part = _float_part(model, nodes)
@@ -47,7 +47,7 @@ def with_rest_quantised(
 
 
 def _float_part(model: Model, nodes: Collection[str]) -> Model:
-    """The float nodes among these as a model of their own, with the weights that only they take from int8."""
+    """The float nodes among these as a model of their own, with the int8 weights that only they convert."""
     chosen = {node.name for node in model.nodes if node.name in nodes and _in_float(model, node)}
     readers = model.consumers()
     chosen |= {
@@ -72,7 +72,7 @@ def _in_float(model: Model, node: Node) -> bool:
 
 
 def _given(model: Model, part: Model) -> dict[str, Params]:
-    """Of tensors that the quantised part makes or takes."""
+    """The forms of tensors that the quantised part makes or takes."""
     makers, readers = model.producers(), model.consumers()
     found: dict[str, Params] = {}
     for name in part.inputs:
@@ -97,7 +97,7 @@ def _params(model: Model, node: Node, name: str, stored: str) -> dict[str, Param
 
 
 def _feeds(model: Model, part: Model, calibration: CalibrationData) -> Iterator[dict[str, Array]]:
-    """What the float part gets when the whole model runs on the calibration data."""
+    """The inputs of the float part when the whole model runs on the calibration data."""
     if isinstance(calibration, str | Path):
         calibration = read_arrays(calibration)
     data = random_data(model) if calibration is None else calibration
@@ -112,7 +112,7 @@ def _feeds(model: Model, part: Model, calibration: CalibrationData) -> Iterator[
 
 
 def _spliced(model: Model, part: Model, quantised: Model) -> Model:
-    """The model with the float part replaced. Of names that both use, tensors' change in what stays, nodes' in what comes."""
+    """The model with its float part replaced. Names that both use change: of tensors in the old part, of nodes in the new."""
     replaced = {node.name for node in part.nodes}
     left = [node for node in model.nodes if node.name not in replaced]
     border = {*part.inputs, *part.outputs}

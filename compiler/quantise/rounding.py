@@ -1,7 +1,7 @@
-"""Weights in four bits: a scale for each output, and each weight rounded so that the layer's outputs stay what they are.
+"""Rounds weights to four bits, with a scale for each output, so that the layer's outputs change little.
 
-The rounding is GPTQ's (Frantar et al., arXiv 2210.17323, section 3): weights are rounded input by input, and what rounding
-one changes in the outputs, as calibration inputs tell, the inputs that follow make up for. Naive reference: the nearest.
+The rounding is GPTQ's (Frantar et al., arXiv 2210.17323, section 3). Weights are rounded input by input. The inputs that follow
+make up for the change of the outputs, as calibration inputs show it. Naive reference: the nearest.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Whole = NDArray[np.int8]
 
 LOW, HIGH = -8, 7
 SHRINKS = np.linspace(0.5, 1.0, 26)
-"""Shares of the greatest weight of an output that its steps reach to."""
+"""The shares of an output's greatest weight that are tried as the range of its steps."""
 MOST_INPUTS = 2400
-"""Of an output: the rounding takes their third power in time."""
+"""The most inputs of an output; the time for rounding grows with their third power."""
 PLACES = 512
-"""Outputs of a sample that a layer's inputs are taken at."""
+"""The number of outputs of a sample at which a layer's inputs are taken."""
 DAMPING = 0.01
-"""Of the mean, added to the products of each input with itself."""
+"""The share of the mean that is added to the products of each input with itself."""
 _BLOCK = 128
 
 
@@ -46,13 +46,13 @@ def steps_of(rows: Float64) -> Float64:
 
 
 def nearest(rows: Float64, step: Float64) -> Float64:
-    """The nearest whole numbers of steps."""
+    """The weights as the nearest whole numbers of steps."""
     found: Float64 = np.clip(np.rint(rows / step[:, None]), LOW, HIGH)
     return found
 
 
 def rounded(rows: Float64, step: Float64, products: Float64) -> Float64:
-    """Whole numbers of steps; ``products``: of each input of an output with each other, summed over samples."""
+    """The weights as whole numbers of steps, rounded with the products of each input with each other, summed over samples."""
     count = len(products)
     damped = products + np.eye(count) * max(DAMPING * float(np.trace(products)) / count, 1e-12)
     order = np.argsort(-np.diag(products), kind="stable")
@@ -72,7 +72,7 @@ def rounded(rows: Float64, step: Float64, products: Float64) -> Float64:
 
 
 def places_of(node: Node, values: NDArray[np.float32], kernel: Sequence[int], rng: np.random.Generator) -> Float64:
-    """Inputs of a dense layer's outputs at some places, a row for each, as the weights of an output lie."""
+    """The inputs of a dense layer's outputs at some places. Each row has them in the order of an output's weights."""
     if node.op_type != "Conv":
         flat: Float64 = values.reshape(-1, values.shape[-1]).astype(np.float64)
         return np.asarray(flat[rng.permutation(len(flat))[: PLACES * len(values)]])
@@ -94,7 +94,7 @@ def places_of(node: Node, values: NDArray[np.float32], kernel: Sequence[int], rn
 
 
 def error_share(rows: Float64, made: Float64, products: Float64) -> float:
-    """Squared error of the layer's outputs, as a share of their squares."""
+    """The squared error of the layer's outputs, as a share of their squares."""
     apart = made - rows
     signal = float(np.einsum("ij,jk,ik->", rows, products, rows, optimize=True))
     return float(np.einsum("ij,jk,ik->", apart, products, apart, optimize=True)) / max(signal, 1e-300)

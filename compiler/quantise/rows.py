@@ -1,4 +1,4 @@
-"""Dense layers on more than two dimensions as dense layers on rows."""
+"""Writes dense layers on more than two dimensions as dense layers on rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.frontend.model import Array, Model, Node, TensorType
 
 
 def on_rows(model: Model) -> Model:
-    """A product with a constant matrix becomes Reshape, Gemm and Reshape: Gemm has a bias, and an integer kernel that has one.
+    """A product with a constant matrix becomes Reshape, Gemm and Reshape. Gemm has a bias, and an integer kernel with one.
 
     Products of one tensor share the Reshape before them.
     """

@@ -1,4 +1,4 @@
-"""Quantisers: from what values a tensor takes to its scale and zero-point."""
+"""Quantisation schemes: each finds a tensor's scale and zero-point from its values."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from compiler.quantise.statistics import Statistics
 Float = NDArray[np.float32]
 Function = Callable[[Float], Float]
 CANDIDATES = 4
-"""Radix positions that are tried below the one that holds the greatest value."""
+"""The number of radix positions that are tried below the one that holds the greatest value."""
 _SAMPLE = 65536
 _TRIED = 8192
-"""Values of a sample on which ranges are compared."""
+"""The number of values of a sample on which ranges are compared."""
 _SHRINKS = tuple(part / 64 for part in range(64, 15, -1))
-"""Parts of a range that are tried."""
+"""The parts of a range that are tried."""
 _SHRINKS_OF_FUNCTIONS = tuple(part / 32 for part in range(32, -1, -1))
-"""Down to nothing: a function may be flat on one side."""
+"""The parts that are tried where a function reads the tensor. They go down to 0: a function may be flat on one side."""
 
 
 class Scheme(Protocol):
-    """How activations (per tensor) and weights (per output channel or per layer) are quantised."""
+    """How activations (by tensor) and weights (by output channel or by layer) are quantised."""
 
     name: str
 
@@ -34,10 +34,10 @@ class Scheme(Protocol):
         """The finest form that holds all values of a range, and 0."""
 
     def least_error(self, values: Statistics, function: Function | None = None) -> Params:
-        """The form with the least squared error on the sample; ``function``: of what only it reads, the error of its result."""
+        """The form with the least squared error on the sample, or on results of ``function`` if only it reads the tensor."""
 
     def weights(self, values: Float, axis: int) -> Float:
-        """One scale, or one for each index of the axis."""
+        """The scales of weights: one, or one for each index of the axis."""
 
 
 def squared_error(values: Float, scale: float, zero_point: int = 0) -> float:
@@ -47,7 +47,7 @@ def squared_error(values: Float, scale: float, zero_point: int = 0) -> float:
 
 
 def errors_of(sample: Float, forms: Sequence[Params], function: Function | None = None) -> NDArray[np.float64]:
-    """The squared errors of forms, on the values or on what the function makes of them. Naive reference: ``squared_error``."""
+    """The squared errors of forms on the values, or on the function's results. Naive reference: ``squared_error``."""
     scales = np.array([form.scale for form in forms], np.float32)[:, None]
     zeros = np.array([form.zero_point for form in forms], np.float32)[:, None]
     stored = sample[None] / scales
@@ -67,7 +67,7 @@ def errors_of(sample: Float, forms: Sequence[Params], function: Function | None 
 
 
 class PowerOfTwo:
-    """Radix positions: scales are powers of two and zero-points 0, each layer's the candidate of least squared error."""
+    """Radix positions: scales are powers of two, zero-points are 0. Each tensor gets the candidate of least squared error."""
 
     name = "power_of_two"
 
@@ -93,7 +93,7 @@ class PowerOfTwo:
 
 
 class Free:
-    """Any scale: activations asymmetric per tensor, weights symmetric per output channel."""
+    """Any scale: activations are asymmetric by tensor, weights are symmetric by output channel."""
 
     name = "free"
 
@@ -102,7 +102,7 @@ class Free:
         return self._params(low, high) if low < high else Params(float(np.float32(1 / 127)), 0)
 
     def least_error(self, values: Statistics, function: Function | None = None) -> Params:
-        """Of both ends drawn in together, then of each end drawn in by itself."""
+        """The form with the least squared error, with both ends drawn in together, then each end by itself."""
         sample = values.sample[:: -(-values.sample.size // _TRIED) or 1]
         low, high = min(values.low, 0.0), max(values.high, 0.0)
         shrinks = _SHRINKS if function is None else _SHRINKS_OF_FUNCTIONS

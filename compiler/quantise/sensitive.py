@@ -1,7 +1,7 @@
-"""What stays in float so that outputs are as near to the float model's as is asked: the layers that add most noise.
+"""Finds the layers that stay in float so that outputs are as near to the float model's as is asked: those that add most noise.
 
-Layers are ranked by the noise that each adds to what it reads. Of that row as many as must be, from its head, stay in float:
-as many are found by doubling, then by halving, each time with the model written and measured.
+Layers are ranked by the noise that each adds to what it reads. The first layers of that ranking stay in float. Their number is
+found by doubling, then by halving; the model is written and measured each time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from compiler.quantise.statistics import Feeds
 
 @dataclass(frozen=True)
 class Target:
-    """``decibels`` of each output; ``top1``: share of inputs for which the first output's greatest is the float model's."""
+    """What is asked of the outputs.
+
+    Each output reaches ``decibels``. For the share ``top1`` of inputs the first output's greatest value is the float model's.
+    """
 
     decibels: float = -math.inf
     top1: float = 0.0
@@ -43,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Loss:
-    """A layer, and the signal to noise before and behind it; ``nodes``: all nodes that stay in float with it."""
+    """A layer, and the signal-to-noise ratio before and behind it. ``nodes`` are all nodes that stay in float with it."""
 
     noise: Noise
     before: float
@@ -51,12 +54,12 @@ class Loss:
 
     @property
     def added(self) -> float:
-        """As a share of the signal."""
+        """The noise that the layer adds, as a share of the signal."""
         return _power(self.noise.decibels) - _power(self.before)
 
 
 def losses(forms: Forms, quantised: Model, feeds: Sequence[Feeds], factors: Factors = PLAIN) -> list[Loss]:
-    """The greatest first; ``factors``: of equalised channels."""
+    """The losses of all layers, the greatest first. ``factors`` are those of equalised channels."""
     model, makers = forms.model, forms.model.producers()
     rows = {row.tensor: row for row in noise_of_feeds(model, quantised, feeds, factors)}
     found = []
@@ -69,7 +72,7 @@ def losses(forms: Forms, quantised: Model, feeds: Sequence[Feeds], factors: Fact
 
 
 def _unit(forms: Forms, tensor: str) -> tuple[set[str], set[str]]:
-    """The nodes that make a tensor from others that are quantised, and those."""
+    """The nodes that make a tensor from other quantised tensors, and these tensors."""
     makers = forms.model.producers()
     nodes, sources = set[str](), set[str]()
     left = [tensor]
@@ -86,7 +89,7 @@ def _unit(forms: Forms, tensor: str) -> tuple[set[str], set[str]]:
 
 
 def reaching(ranked: Sequence[Loss], met: Callable[[frozenset[str]], bool]) -> frozenset[str]:
-    """The nodes of the fewest losses, from the head of the row, without which the target is met; all, if it never is."""
+    """The nodes of the fewest losses, from the first on, without which the target is met; all nodes, if it never is."""
 
     def first(count: int) -> frozenset[str]:
         return frozenset[str]().union(*(loss.nodes for loss in ranked[:count]))

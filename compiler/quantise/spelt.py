@@ -1,8 +1,8 @@
-"""What a model spells out with squares, roots and exponentials: its values differ by orders of magnitude.
+"""Functions that a model spells out with squares, roots and exponentials, whose values differ by orders of magnitude.
 
-A layer normalisation is ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div; a softmax is ReduceMax, Sub, Exp, ReduceSum, Div; the
-magnitude of a spectrum is Pow, Add, Sqrt. Eight bits hold the values of a tensor, not those of a row beside all others, nor
-squares: ``compiler.quantise.refine`` measures whether these nodes stay in float.
+A layer normalisation is ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div. A softmax is ReduceMax, Sub, Exp, ReduceSum, Div. The
+magnitude of a spectrum is Pow, Add, Sqrt. Eight bits cannot hold squares, nor one row beside rows of other magnitudes.
+``compiler.quantise.refine`` measures whether these nodes stay in float.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from compiler.quantise.forms import BINARY, Forms, activations_of
 
 REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax"}
 STEEP = {"Sqrt", "Reciprocal", "Exp", "Log", "Div", "Pow"}
-"""Functions that make much of small differences."""
+"""Functions that make large differences of small ones."""
 _MOVED = {"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Slice"}
 _WITHIN = REDUCTIONS | BINARY | {*UNARY} | _MOVED
 
 
 def spelt_out(forms: Forms) -> frozenset[str]:
-    """Names of the nodes of all of them that have a quantised form.
+    """The names of all nodes of such functions that have a quantised form.
 
-    What follows a reduction through operators of elements belongs to one if something steep follows it there, too. So does what
-    only it reads of the tensors that it reads, and so do a root and the squares that are added for it.
+    The operators of elements that follow a reduction belong to a function if one of them is steep. A root and the squares that
+    are added for it belong to one. So does a node that reads the same tensors and whose result only the function reads.
     """
     model = forms.model
     nodes = {node.name: node for node in model.nodes if node.name in forms.of and node.op_type in _WITHIN}

@@ -1,4 +1,4 @@
-"""What values tensors take: extremes and a sample of each, from running the float model on calibration data."""
+"""Statistics of tensors from running the float model on calibration data: extremes, a sample, counts, channels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Feeds = Mapping[str, Array]
 Progress = Callable[[str], None]
 
 SAMPLES = 4096
-"""Values kept of each tensor and batch."""
+"""The number of values that are kept of each tensor and batch."""
 _SEED = 20190814
 
 
 class CalibrationError(TilewrightError):
-    """Calibration data that does not fit the model."""
+    """The calibration data or a choice does not fit the model."""
 
 
 class CalibrationWarning(UserWarning):
@@ -38,7 +38,7 @@ class CalibrationWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """For each channel (second dimension), over ``count`` values: the greatest distance from zero, and the mean square."""
+    """The greatest distance from zero and the mean square of each channel (second dimension), over ``count`` values."""
 
     reach: NDArray[np.float64]
     squares: NDArray[np.float64]
@@ -60,17 +60,17 @@ class Channels:
 
 
 Sampled = NDArray[np.int64] | None
-"""Places of the values that are kept; None: all."""
+"""The places of the values that are kept; None keeps all."""
 
 
 def sampled(size: int, rng: np.random.Generator) -> Sampled:
-    """Of so many values."""
+    """The places that are kept of so many values."""
     return None if size <= SAMPLES else rng.integers(0, size, SAMPLES)
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Statistics of one tensor: least and greatest value, some values, counts of all, and what is known by channel."""
+    """Statistics of one tensor: least and greatest value, some values, counts of all values, and statistics by channel."""
 
     low: float
     high: float
@@ -79,7 +79,7 @@ class Statistics:
     channels: Channels | None = None
 
     def joined(self, other: Statistics) -> Statistics:
-        """Statistics of both together; channels of different tensors are unrelated."""
+        """The statistics of both together. Channels of tensors with different numbers of them are left out."""
         a, b = self.channels, other.channels
         alike = a is not None and b is not None and a.reach.shape == b.reach.shape
         return Statistics(
@@ -96,7 +96,7 @@ class Statistics:
 
     @classmethod
     def of_range(cls, low: float, high: float) -> Statistics:
-        """Known extremes, as if values were spread evenly between them."""
+        """Statistics of a known range, as if values were spread evenly in it."""
         spread = np.linspace(low, high, 257, dtype=np.float32)
         return cls(low, high, spread, Histogram.of(spread))
 
@@ -130,10 +130,10 @@ def noise_for(model: Model) -> dict[str, Array]:
 
 
 def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
-    """The data cut to the sizes of the model; an incomplete last batch is left out.
+    """The data, cut to the sizes of the model; an incomplete last batch is left out.
 
-    Samples follow each other along one dimension of an input, or along one more before all others; an input of the model's own
-    shape is the same for all of them.
+    Samples follow each other along one dimension of an input, or along an extra first dimension. An input of the model's own
+    shape is the same for all samples.
     """
     shapes = {name: model.shape(name) or () for name in model.inputs}
     missing = [name for name in shapes if name not in data]
@@ -150,13 +150,13 @@ def batches(model: Model, data: Feeds) -> Iterator[dict[str, Array]]:
 
 
 def _axis_of_samples(name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
-    """-1: before all others; None: there is one sample."""
+    """The dimension along which samples lie; -1 for an extra first dimension; None if there is one sample."""
     if found == shape:
         return None
     if found[1:] == shape and found[:1] > (0,):
         return -1
     others = [axis for axis, size in enumerate(shape) if len(found) == len(shape) and found[axis] != size]
-    # Of other dimensions than the first, only those of one: 224 columns are no samples of the 448 that were given.
+    # A dimension other than the first may hold samples only if it is 1: 224 columns are no samples of the 448 that were given.
     if len(others) != 1 or found[others[0]] < shape[others[0]] or (others[0] and shape[others[0]] > 1):
         usual = ", ".join(map(str, shape[1:]))
         raise CalibrationError(
@@ -181,9 +181,9 @@ def collected(
     rng = np.random.default_rng(_SEED)
     outputs = [name for name in names if name not in model.inputs]
     options = onnxruntime.SessionOptions()
-    # All activations at once are most of what a compilation ever holds: without an arena their memory is given back.
+    # All activations at once take most of a compilation's memory. Without an arena it is given back.
     options.enable_cpu_mem_arena = False
-    # A few batches are run: to pack weights for that takes longer than it saves (a quarter of what loading ResNet-50 takes).
+    # Only a few batches are run: packing the weights takes longer than it saves.
     options.add_session_config_entry("session.disable_prepacking", "1")
     proto = hollow_proto(model, outputs or model.outputs)
     large = {name: np.ascontiguousarray(value) for name, value in large_constants(model).items()}
@@ -202,7 +202,7 @@ def collected(
                 _check_finite(model, name, values[name], batch)
                 return Statistics.of(values[name], places)
 
-            # Drawn one after the other, so that they are the same however many look.
+            # The places are drawn one after the other, so that they do not depend on the number of threads.
             drawn = [sampled(values[name].size, rng) for name in names]
             for name, one in zip(names, pool.map(looked_at, names, drawn), strict=True):
                 found[name] = found[name].joined(one) if name in found else one

@@ -1,4 +1,4 @@
-"""Infinity and NaN on purpose, as masks have them: what reads such constants stays in float, and what they come to."""
+"""Infinity and NaN on purpose, as masks have them. Nodes that read such constants, or what they lead to, stay in float."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _SEED = 5
 
 
 def unbounded(model: Model) -> frozenset[str]:
-    """Nodes that read such a constant; and those that make or read a tensor that holds infinity or NaN behind one of these,
-    on one random input."""
+    """The nodes that read such a constant, and those that make or read a tensor that holds infinity or NaN because of one.
+
+    One random input shows which tensors do.
+    """
     found = {node.name for node in model.nodes if not finite(model, node)}
     if not found:
         return frozenset()

@@ -1,6 +1,6 @@
-"""Bias correction: a quantised model node by node, the bias of each layer raised by what its output's means lack.
+"""Bias correction: walks a quantised model and raises the bias of each layer by what the means of its output lack.
 
-Each layer reads what the corrected layers before it make, so that nothing is corrected twice. Naive reference: the same with
+Each layer reads what the corrected layers before it make, so that nothing is corrected twice. Naive reference: the same, with
 the whole model run again for each layer.
 """
 
@@ -23,16 +23,19 @@ Float64 = NDArray[np.float64]
 LAYERS = {"QLinearConv": 8, "QGemm": 6}
 """The input of each operator that is its bias."""
 TURNS = 2
-"""A clamp hides part of a shift: what is left is added again."""
+"""The number of corrections of a layer. A clamp hides part of a shift; the next turn adds what is left."""
 LEAST_ACTIVE = 0.5
-"""Share of the values of a channel that no clamp holds, below which a shift is not made greater for that it hides."""
+"""The least share of unclamped values that a channel is assumed to have when its shift is raised for what the clamp hides."""
 LEAST_VALUES = 64
 """The fewest values of a channel; with fewer, what its mean lacks is chance."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """``final``, with its ``params``: what the clamp between ``low`` and ``high``, in int8, makes of the model's ``output``."""
+    """A layer with its clamp: ``final`` is the tensor, with its ``params``, that the clamp makes of the model's ``output``.
+
+    ``low`` and ``high`` are the clamp's bounds in int8.
+    """
 
     output: str
     final: str
@@ -42,7 +45,7 @@ class Layer:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """As real numbers."""
+        """The bounds as real numbers."""
         return (self.low - self.params.zero_point) * self.params.scale, (self.high - self.params.zero_point) * self.params.scale
 
 
@@ -107,7 +110,7 @@ def _read(model: Model, node: Node) -> list[str]:
 
 
 def _loaded(model: Model, node: Node, *free: str) -> onnxruntime.InferenceSession:
-    """The node by itself; ``free``: constants that become inputs."""
+    """A session of the node by itself; the constants in ``free`` become inputs."""
     near = (*node.reads(), *node.outputs)
     constants = {name: model.constants[name] for name in near if name in model.constants and name not in free}
     types = {name: model.types[name] for name in near if name in model.types}
@@ -117,7 +120,7 @@ def _loaded(model: Model, node: Node, *free: str) -> onnxruntime.InferenceSessio
 
 
 def shifts_of(float_model: Model, model: Model, feeds: Sequence[Feeds], layers: Mapping[str, Layer]) -> dict[str, Float64]:
-    """What is added to the biases of the layers, by the names of their nodes."""
+    """The numbers that are added to the biases of the layers, by the names of their nodes."""
     if not layers:
         return {}
     means = means_of(float_model, feeds, {layer.final: layer.bounds for layer in layers.values()})

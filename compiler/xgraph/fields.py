@@ -1,4 +1,4 @@
-"""The types of the fields of operations, tensors and their parts, by which text is read back."""
+"""The types of fields of operations, tensors and their parts; text is read back by them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def types_of(kind: type) -> Mapping[str, Any]:
 
 
 def parts_of(kind: type) -> Iterator[type]:
-    """The dataclasses and enumerations that it is made of, itself included."""
+    """The dataclasses and enumerations that a type is made of, and the type itself."""
     yield kind
     if dataclasses.is_dataclass(kind):
         for hint in types_of(kind).values():
@@ -36,7 +36,7 @@ def _named(hint: Any) -> Iterator[type]:
 
 
 def made(kind: type, fields: Mapping[str, Any]) -> Any:
-    """A dataclass of these fields; one that is not of its type is refused."""
+    """A dataclass with these fields; a field of the wrong type is refused."""
     hints = types_of(kind)
     for name, value in fields.items():
         if name in hints and not _fits(value, hints[name]):
@@ -46,7 +46,7 @@ def made(kind: type, fields: Mapping[str, Any]) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     origin, inner = get_origin(hint), get_args(hint)
-    if hasattr(origin, "__value__"):  # an alias made by the statement ``type``, as NDArray is from NumPy 2.5 on
+    if hasattr(origin, "__value__"):  # the statement ``type`` makes such an alias, as for NDArray from NumPy 2.5 on
         return _fits(value, origin.__value__[inner])
     if origin in (Union, types.UnionType):
         return any(_fits(value, one) for one in inner)

@@ -1,4 +1,4 @@
-"""Functions of one map, element by element: what a PASS makes of each value that an int8 can have."""
+"""Functions of one map, element by element: the results of a PASS for all values of int8."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def is_pass(op: Op | None) -> bool:
 
 
 def function_of(op: Eltwise) -> Int8:
-    """What a PASS makes of each of the 256 values, indexed by the value as uint8."""
+    """The result of a PASS for each of the 256 values, indexed by the value as uint8."""
     assert op.kind is EltwiseKind.PASS
     return execute_op(op, [VALUES.reshape(1, 1, 1, 256)], (1, 1, 1, 256)).reshape(-1)

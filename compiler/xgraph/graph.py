@@ -66,7 +66,7 @@ class XGraph:
 
 
 def topological(ops: Iterable[Op], inputs: Iterable[str]) -> tuple[Op, ...]:
-    """The operations ordered so that each comes after the makers of what it reads; stable."""
+    """The operations ordered so that each comes behind the makers of its operands; otherwise their order stays."""
     remaining = list(ops)
     ready = set(inputs)
     ordered: list[Op] = []

@@ -1,4 +1,4 @@
-"""Convolutions whose inputs or outputs have 16 bits: of their maps, low and high bytes are channel vectors by turns."""
+"""Convolutions with inputs or outputs of 16 bits; in their maps, channel vectors of low and of high bytes alternate."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ BYTE, SIGN = 256, 128
 
 @dataclass(frozen=True, eq=False)
 class LongConv(Weighted):
-    """A convolution; ``x16`` and ``y16`` say which of inputs and outputs have 16 bits.
+    """A convolution; ``x16`` and ``y16`` say whether inputs and outputs have 16 bits.
 
-    Such a map has two channels for one: of every ``lanes`` first the low bytes, less 128, then the high ones. ``weights`` have
-    whole ``lanes`` of inputs and outputs there, for each group. The bias makes up for the 128; padding pixels hold
-    ``pad_value``, and ``pad_low`` in their low bytes. ``finish`` is one of 16 bits with ``y16``.
+    A map of 16 bits has two channels for each one: for every ``lanes`` channels, first the low bytes, less 128, then the high
+    ones. With 16 bits ``weights`` have whole ``lanes`` of inputs or outputs for each group. The bias makes up for the 128;
+    padding pixels hold ``pad_value``, and ``pad_low`` in their low bytes. With ``y16``, ``finish`` is one of 16 bits.
     """
 
     window: Window
@@ -42,17 +42,17 @@ class LongConv(Weighted):
 
     @property
     def x_vectors(self) -> int:
-        """Channel vectors of the input for one of the weights."""
+        """The channel vectors of the input for each channel vector of the weights."""
         return 1 + self.x16
 
     @property
     def y_vectors(self) -> int:
-        """Channel vectors of the output for one of the weights."""
+        """The channel vectors of the output for each channel vector of the weights."""
         return 1 + self.y16
 
 
 def split(y: np.ndarray[tuple[int, ...], np.dtype[np.int64]], lanes: int) -> Int8:
-    """Numbers of 16 bits as a map of bytes."""
+    """The map of bytes of numbers of 16 bits."""
     apart = y.reshape(*y.shape[:3], -1, 1, lanes)
     both = np.concatenate([apart % BYTE - SIGN, apart // BYTE], axis=4)
     return both.reshape(*y.shape[:3], -1).astype(np.int8)

@@ -1,6 +1,6 @@
-"""The operations of XGraph. Each names its input and output tensors, holds its constants, and tells what planning asks of it.
+"""The operations of XGraph. Each names its input and output tensors, has its constants, and answers what planning asks of it.
 
-All are defined on int8 tensors (see ``Tensor``) and are what the machine computes, bit for bit;
+All are defined on int8 tensors (see ``Tensor``), and are what the machine computes, bit for bit;
 ``docs/reference/semantics.md`` has the arithmetic. Feature maps are NHWC.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
 CHANNELS = 3
-"""The axis of batch, height, width, channels."""
+"""The axis of channels among batch, height, width and channels."""
 Span = tuple[int, int]
 """The first row (or column), and one past the last."""
 
@@ -33,7 +33,7 @@ class Channels(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class Requantisation:
-    """Per output channel: bias, mantissa and shift (``scale = mantissa / 2^shift``)."""
+    """The bias, mantissa and shift of each output channel (``scale = mantissa / 2^shift``)."""
 
     bias: Int32
     mantissa: NDArray[np.uint32]
@@ -46,7 +46,7 @@ class Requantisation:
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """What happens to a requantised value: zero-point, clamp, table."""
+    """The last steps of a requantised value: zero-point, clamp, table."""
 
     zero_point: int = 0
     lo: int = -128
@@ -57,7 +57,7 @@ class Finish:
 
 @dataclass(frozen=True)
 class Window:
-    """Kernel geometry; pads are top, left, bottom, right (negative ones crop)."""
+    """The geometry of a kernel; pads are top, left, bottom and right (negative ones crop)."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int] = (1, 1)
@@ -65,7 +65,7 @@ class Window:
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     def reach(self, axis: int) -> int:
-        """Rows (columns) from the first tap to the last."""
+        """The distance in rows (columns) from the first tap to the last."""
         return (self.kernel[axis] - 1) * self.dilation[axis]
 
     def padded(self, axis: int, pad: int) -> Window:
@@ -76,10 +76,10 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """An operation: one output tensor (``Cpu`` alone may have more).
+    """An operation with one output tensor (``Cpu`` alone may have more).
 
-    What planning asks is answered here for operations that work element by element; all others answer for themselves.
-    Axis 0 is that of rows, 1 that of columns, as windows have them.
+    The methods here answer planning for operations that work element by element; all others have their own. Axis 0 is that of
+    rows, 1 that of columns, as in windows.
     """
 
     name: str
@@ -92,17 +92,17 @@ class Op:
 
     @property
     def streamed(self) -> tuple[str, ...]:
-        """The operands that it reads row by row, on chip."""
+        """The operands that the operation reads row by row, on chip."""
         return self.inputs
 
     @property
     def stored(self) -> tuple[str, ...]:
-        """The operands that lie in DRAM as a whole before it begins: its parameters are made of them."""
+        """The operands that lie in DRAM as a whole before the operation begins: its parameters are made of them."""
         return ()
 
     @property
     def in_place(self) -> bool:
-        """Whether the result may lie in the place of an operand: its layer reads there, and nowhere later, what it writes."""
+        """Whether the result may replace an operand: its layer never reads a place after it has written there."""
         return False
 
     @property
@@ -111,11 +111,11 @@ class Op:
 
     @property
     def repeats(self) -> tuple[int, int] | None:
-        """Rows and columns that are made of each of the operand's; the first is made of the first that is there."""
+        """The rows and columns that are made of each one of the operand; None, if it does not repeat them."""
         return None
 
     def reads(self, axis: int, first: int, past: int) -> Span:
-        """The rows (columns) of an operand of which these of the result are made; they may reach beyond it."""
+        """The rows (columns) of an operand that these of the result depend on; they may reach beyond the operand."""
         return first, past
 
     def under(self, axis: int, count: int) -> int:
@@ -124,16 +124,16 @@ class Op:
         return past - first
 
     def offset(self, axis: int, first: int, begin: int) -> int:
-        """How far what is read for row ``first`` reaches beyond an operand that begins at row ``begin``; negative: within."""
+        """How far the reads for row ``first`` reach beyond an operand that begins at row ``begin``; negative if within."""
         return begin - self.reads(axis, first, first + 1)[0]
 
     def of_channels(self, first: int, past: int) -> Op:
-        """The operation, of these output channels."""
+        """The operation for these output channels alone."""
         return self
 
 
 class Windowed(Op):
-    """With a window over its operand."""
+    """An operation with a window over its operand."""
 
     window: Window
 
@@ -142,13 +142,13 @@ class Windowed(Op):
         return first * stride - pad, (past - 1) * stride - pad + self.window.reach(axis) + 1
 
     def padded(self, axis: int, pad: int) -> Op:
-        """With windows that reach so far beyond the operand."""
+        """The operation with windows that reach ``pad`` beyond the operand."""
         changed: dict[str, Any] = {"window": self.window.padded(axis, pad)}
         return replace(self, **changed)
 
 
 class Weighted(Windowed):
-    """With filters: a convolution."""
+    """An operation with filters, as a convolution."""
 
     weights: Int8
     requantisation: Requantisation
@@ -157,7 +157,7 @@ class Weighted(Windowed):
 
     @cached_property
     def int4(self) -> bool:
-        """Whether all weights, and what fills lanes without one, have four bits."""
+        """Whether all weights, and the fillers of lanes without one, have four bits."""
         return bool(min(self.weights.min(), self.weight_zp) >= -8 and max(self.weights.max(), self.weight_zp) <= 7)
 
     @property
@@ -227,8 +227,8 @@ class PoolKind(enum.Enum):
 class Pool(Windowed):
     """Maximum or average over a window; a global pool has the kernel of the whole map.
 
-    AVERAGE is the sum, then requantised: ``scales[n]`` is the record for a window of ``n`` counted
-    pixels. With ``count_pad`` padding counts (as ``pad_value``) and only the full window has a record.
+    AVERAGE is the sum, then requantised: ``scales[n]`` is the record for a window of ``n`` counted pixels. With ``count_pad``,
+    padding counts (as ``pad_value``), and only the full window has a record.
     """
 
     kind: PoolKind
@@ -237,7 +237,7 @@ class Pool(Windowed):
     pad_value: int = -128
     count_pad: bool = True
     scales: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """Counted pixels -> (bias, mantissa, shift)."""
+    """Bias, mantissa and shift by the number of counted pixels."""
 
 
 class EltwiseKind(enum.Enum):
@@ -252,18 +252,19 @@ class EltwiseKind(enum.Enum):
 
 
 OVER_CHANNELS = (EltwiseKind.SUM, EltwiseKind.HIGHEST)
-"""Kinds whose result has one channel."""
+"""The kinds whose result has one channel."""
 OF_ONE = (EltwiseKind.PASS, *OVER_CHANNELS)
-"""Kinds with one operand."""
+"""The kinds with one operand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Eltwise(Op):
-    """With ``x = a - a_zp`` and ``y = b - b_zp``: ADD ``x * m_a + y * m_b + c``; MUL ``x * y * m_a + c``; PASS ``x * m_a + c``;
-    MAX and MIN the greater and the less of ``x * m_a`` and ``y * m_b``, ``+ c``;
-    SLOPE ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``;
-    SUM and HIGHEST ``s * m_a + c``, ``s`` the sum and the greatest of all channels' ``a``;
-    then ``/ 2^shift``, rounded to 24 significant bits and then to an integer.
+    """Arithmetic of one or two maps, element by element; ``x = a - a_zp`` and ``y = b - b_zp``.
+
+    ADD is ``x * m_a + y * m_b + c``, MUL ``x * y * m_a + c``, PASS ``x * m_a + c``. MAX and MIN are the greater and the less of
+    ``x * m_a`` and ``y * m_b``, ``+ c``. SLOPE is ``x * m_b + c`` if ``x`` is not negative, else ``x * y * m_a + c``. SUM and
+    HIGHEST are ``s * m_a + c``, where ``s`` is the sum or the greatest of all channels' ``a``. The result is divided by
+    ``2^shift``, rounded to 24 significant bits, and then to an integer.
 
     The second input may have height and width 1 (one value per channel): it is broadcast.
     """
@@ -283,7 +284,7 @@ class Eltwise(Op):
 
     @property
     def copies(self) -> bool:
-        """Whether each element of the result is that of the operand."""
+        """Whether each element of the result is the operand's."""
         finish, plain = self.finish, Finish(self.a_zp)
         same = self.kind is EltwiseKind.PASS and self.m_a == 1 << self.shift and not self.c and finish.table is None
         return same and (finish.zero_point, finish.lo, finish.hi) == (plain.zero_point, plain.lo, plain.hi)
@@ -312,10 +313,10 @@ class Upsample(Op):
 
 @dataclass(frozen=True, eq=False)
 class Concat(Op):
-    """Channels (or rows, or columns) of the inputs one after another; all have the output's quantisation."""
+    """The inputs one after another along channels, rows or columns; all have the output's quantisation."""
 
     axis: int = CHANNELS
-    """Along which axis of batch, height, width, channels."""
+    """The axis among batch, height, width and channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +325,7 @@ class Slice(Op):
 
     begin: tuple[int, int, int]
     step: tuple[int, int] = (1, 1)
-    """Steps over rows and columns; channels are neighbours."""
+    """The steps over rows and columns; channels are neighbours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +341,7 @@ class Interleave(Op):
 
 @dataclass(frozen=True, eq=False)
 class Reshape(Op):
-    """The same bytes in another NHWC shape: costs nothing."""
+    """The same bytes in another NHWC shape, at no cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +353,9 @@ class Constant(Op):
 
 @dataclass(frozen=True)
 class Port:
-    """How the host finds an ONNX tensor in a feature map: each of its dimensions runs over stretches of the map's bytes.
+    """The place of an ONNX tensor in a feature map, for the host: each dimension runs over stretches of the map's bytes.
 
-    ``dims``: per ONNX dimension (bytes from one element to the next, elements), outermost first.
+    ``dims`` has, for each ONNX dimension, (bytes from one element to the next, elements), outermost first.
     """
 
     onnx: str
@@ -366,10 +367,10 @@ class Port:
 class Cpu(Op):
     """A part of the ONNX model that onnxruntime runs.
 
-    ``model`` is a serialised ONNX model whose inputs and outputs have the names, types and shapes of
-    the original model. Tensors that come from or go to the machine are listed in ``inputs`` and
-    ``outputs`` as XGraph tensors (NHWC int8 seen by the machine; the runtime converts layout, and
-    toggles the top bit where ``flip``). ``reasons``: for each ONNX node, why it is not on the machine.
+    ``model`` is a serialised ONNX model whose inputs and outputs have the names, types and shapes of the original model.
+    ``inputs`` and ``outputs`` list the tensors from and to the machine as XGraph tensors. The machine sees them as NHWC int8;
+    the runtime converts the layout, and toggles the top bit where ``flip``. ``reasons`` says for each ONNX node why it is not
+    on the machine.
     """
 
     model: bytes
@@ -381,5 +382,5 @@ class Cpu(Op):
 
 
 def attributes(op: Op) -> dict[str, Any]:
-    """Everything of an operation except its name and tensors."""
+    """All fields of an operation except its name and tensors."""
     return {k: v for k, v in vars(op).items() if k not in ("name", "inputs", "outputs")}

@@ -1,4 +1,4 @@
-"""The text of a graph, read back; it is never executed."""
+"""Reads the text of a graph back; the text is never executed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ OPERATIONS: dict[str, type[ops.Op]] = {
         row_operations.Normalisation, products.Product, long_conv.LongConv,
     )
 }  # fmt: skip
-"""Kinds of operations by the name that a line begins with; the types of their fields say how these are read."""
+"""The kinds of operations, by the name that a line begins with; the types of their fields tell how these are read."""
 HEAD = {"inputs": tuple, "outputs": tuple}
 
 
 def parse_graph(printed: Printed, where: str = "graph text", constants: str = "the constants") -> XGraph:
-    """``where`` and ``constants``: what errors call the text, and what holds its constants."""
+    """The graph of a text. Errors call the text ``where``, and the holder of its constants ``constants``."""
     head: dict[str, Any] | None = None
     tensors: dict[str, Tensor] = {}
     operations: list[ops.Op] = []

@@ -38,7 +38,7 @@ def _lines(graph: XGraph, constants: dict[str, Constant]) -> Iterator[str]:
 
 
 def form(value: Any, constants: dict[str, Constant]) -> str:
-    """Python syntax: dataclasses as calls without the fields that have their default value."""
+    """A value in Python syntax; dataclasses are calls without the fields that have their default value."""
     match value:
         case np.ndarray() | bytes():
             return _constant(value, constants)
@@ -61,7 +61,7 @@ def form(value: Any, constants: dict[str, Constant]) -> str:
 
 
 def described(value: Constant) -> str:
-    """What a text says of a constant: its type and extent."""
+    """The type and size of a constant, as a text has them."""
     return f"bytes {len(value)}" if isinstance(value, bytes) else f"{value.dtype} {'x'.join(map(str, value.shape))}"
 
 

@@ -1,4 +1,4 @@
-"""Products of two maps: the second one holds the weights of a dense layer, as attention has it."""
+"""Products of two maps: the second one has the weights of a dense layer, as in attention."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Product(Op):
-    """With ``x = a - a_zp`` and ``w = b - b_zp``, for pixel ``p`` of the first operand, and pixels of the second by number:
+    """The product of two maps; ``x = a - a_zp`` and ``w = b - b_zp``, and pixels of the second map are counted by number.
 
-    ``sum over k of x[p, k] w[k, n]``, and of ``x[p, k] w[n, k]`` where it is ``turned``; times ``mantissa / 2^shift``.
+    For pixel ``p`` of the first map the result is ``sum over k of x[p, k] w[k, n]``, or with ``turned`` that of ``x[p, k] w[n,
+    k]``, times ``mantissa / 2^shift``.
     """
 
     turned: bool

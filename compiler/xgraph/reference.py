@@ -1,4 +1,4 @@
-"""What a graph computes, plainly: one NumPy function per operation, for tests and for finding a first difference."""
+"""Computes a graph plainly: one NumPy function for each operation, for tests and for finding a first difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Shape = tuple[int, int, int, int]
 
 
 def execute(graph: XGraph, inputs: Mapping[str, Int8]) -> dict[str, Int8]:
-    """Every map of a graph without CPU parts."""
+    """All maps of a graph without CPU parts."""
     values = dict(inputs)
     for op in graph.ops:
         shape = graph.tensors[op.output].shape
@@ -117,7 +117,7 @@ def _interleave(op: Interleave, inputs: list[Int8], shape: Shape) -> Int8:
 
 
 def _windows(x: Int8, window: Window, size: tuple[int, int], pad_value: int) -> Int64:
-    """Batch x rows x columns x kernel rows x kernel columns x channels."""
+    """The windows as batch x rows x columns x kernel rows x kernel columns x channels."""
     (k_h, k_w), (s_y, s_x), (d_y, d_x) = window.kernel, window.stride, window.dilation
     n, h, w, c = x.shape
     out = np.full((n, *size, k_h, k_w, c), pad_value, np.int64)
@@ -143,7 +143,7 @@ def _convolve(taps: Int64, weights: Int64, groups: int) -> Int64:
 
 
 def _transpose(x: Int8, op: ConvTranspose, shape: Shape) -> Int64:
-    """Scatters each input pixel; what lies outside the input is padding that contributes ``pad_value``."""
+    """Scatters each input pixel; pixels outside the input are padding with ``pad_value``."""
     (k_h, k_w), (s_y, s_x), (d_y, d_x) = op.window.kernel, op.window.stride, op.window.dilation
     n, h, w, c = x.shape
     reach_y, reach_x = k_h * d_y, k_w * d_x

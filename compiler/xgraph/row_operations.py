@@ -1,4 +1,4 @@
-"""Rows over channels: softmax and normalisation of all channels of each pixel, in the integers of ``isa/rows.py``."""
+"""Softmax and normalisation over all channels of each pixel, in the integers of ``isa/rows.py``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Shape = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class _OfRows(Op):
-    """One pixel's channels are a row."""
+    """An operation on rows; the channels of one pixel are a row."""
 
     @property
     def reads_channels(self) -> Channels:
@@ -48,7 +48,7 @@ class _OfRows(Op):
 
 @dataclass(frozen=True, eq=False)
 class Softmax(_OfRows):
-    """``e`` and ``t``: exponentials of differences -255 to 0, as denominators and as numerators."""
+    """A softmax. ``e`` and ``t`` are the exponentials of differences -255 to 0, as denominators and as numerators."""
 
     e: Int64
     t: Int64
@@ -57,7 +57,10 @@ class Softmax(_OfRows):
 
 @dataclass(frozen=True, eq=False)
 class Normalisation(_OfRows):
-    """``g`` and ``b``: factor and offset of each channel; ``k`` stands for the epsilon; ``rms``: means stay in."""
+    """A normalisation. ``g`` and ``b`` are factor and offset of each channel, ``k`` stands for the epsilon.
+
+    With ``rms``, the mean is not taken off.
+    """
 
     g: Int64
     b: Int64
@@ -83,7 +86,7 @@ def normalisation(op: Normalisation, inputs: list[Int8], shape: Shape) -> Int8:
 
 
 def _slope_and_offset(row: Int64, op: Normalisation) -> Int64:
-    """``P`` and ``M`` of a row."""
+    """The numbers ``P`` and ``M`` of a row: slope and offset."""
     n, total = len(row), 0 if op.rms else int(row.sum())
     d = (n * int((row * row).sum()) - total**2 << D_FRACTION) + op.k
     fours = (D_BITS - d.bit_length()) // 2
@@ -93,7 +96,7 @@ def _slope_and_offset(row: Int64, op: Normalisation) -> Int64:
 
 
 def _nearest(dividend: Int64, divisor: Int64 | int) -> Int64:
-    """Ties to even."""
+    """The nearest integer to a quotient; ties go to the even one."""
     quotient, rest = np.divmod(dividend, divisor)
     found: Int64 = quotient + (2 * rest + quotient % 2 > divisor)
     return found

@@ -1,4 +1,4 @@
-"""Graphs in files: the text of each, and beside them one NPZ file of the constants that they name."""
+"""Graphs in files: the text of each, and beside the texts one NPZ file of the constants that they name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compiler.xgraph.printer import Constant, Printed
 from compiler.xgraph.verify import verify
 
 CONSTANTS = "constants.npz"
-"""In the folder of the texts, which share what they have in common."""
+"""The file of constants in the folder of the texts; equal constants are stored once."""
 
 
 def constants_file(constants: Mapping[str, Constant]) -> bytes:
-    """A file of constants by their digests; parts of models are arrays of their bytes."""
+    """A file of constants by their digests. Serialised models are stored as arrays of their bytes."""
     made = io.BytesIO()
     arrays = {name: np.array(bytearray(c), np.uint8) if isinstance(c, bytes) else c for name, c in constants.items()}
     np.savez(made, allow_pickle=False, **arrays)
@@ -27,7 +27,7 @@ def constants_file(constants: Mapping[str, Constant]) -> bytes:
 
 
 def read_graph(path: Path | str) -> XGraph:
-    """A graph as ``tilewright compile --dump`` wrote it, and verified."""
+    """A graph that ``tilewright compile --dump`` wrote, verified."""
     path = Path(path)
     beside = path.parent / CONSTANTS
     try:

@@ -1,4 +1,4 @@
-"""Feature maps: what flows between operations."""
+"""Feature maps, which operations read and make."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Quantisation:
 class Tensor:
     """An int8 feature map, batch x height x width x channels.
 
-    ``flip``: outside the machine the tensor is uint8 (its top bit is toggled on the way in and out);
-    on chip and in this graph it is int8 throughout, its zero-point 128 lower.
+    With ``flip`` the tensor is uint8 outside of the machine: its top bit is toggled on the way in and out. On chip and in this
+    graph it is int8 throughout, and its zero-point is 128 lower.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Tensor:
 
     @property
     def pixel_bytes(self) -> int:
-        """An element takes one."""
+        """The bytes of a pixel; an element takes one."""
         return self.channels
 
     @property

@@ -1,4 +1,4 @@
-"""Checks that every pass must leave true: shapes, quantisation, constants and ranges of every operation."""
+"""Checks that must hold after every pass: shapes, quantisation, constants and ranges of every operation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Shape = tuple[int, ...]
 
 
 def verify(graph: XGraph) -> XGraph:
-    """The graph, if it is sound; else an error that names the operation, what was found and what is expected."""
+    """Returns the graph, if it is sound; else raises an error with the operation, what was found and what is expected."""
     names: set[str] = set()
     for op in graph.ops:
         if op.name in names:
@@ -55,7 +55,7 @@ def verify(graph: XGraph) -> XGraph:
 
 
 class Checks:
-    """What checks of one operation have in common."""
+    """The checks of one operation."""
 
     def __init__(self, graph: XGraph, op: Op) -> None:
         self.op = op
@@ -221,4 +221,4 @@ CHECKS: dict[type[Op], Check] = {
     Reshape: Checks._reshape, Constant: Checks._constant, Softmax: check_softmax, Normalisation: check_normalisation,
     Product: check_product, LongConv: check_long_conv,
 }  # fmt: skip
-"""For each kind of operation, what must be true of it, besides that it has one output."""
+"""The check of each kind of operation, beyond that it has one output."""

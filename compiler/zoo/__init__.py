@@ -1,1 +1,1 @@
-"""Builders of the networks that tests and tables are made of: float ONNX with seeded random weights."""
+"""Builders of the networks for tests and tables: float ONNX with seeded random weights."""

@@ -1,6 +1,6 @@
 """Encoders of text as transformers exports them: BERT-tiny (Turc et al., 2019), MobileBERT (Sun et al., 2020).
 
-Words are looked up in tables; a mask of the words that are there comes from outside and is added to scores.
+Words are looked up in tables. A mask of the words that are present comes from outside, and is added to scores.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from compiler.zoo.network import Value
 from compiler.zoo.tokens import TokenNetwork
 
 FAR = float(np.finfo(np.float32).min)
-"""What is added to the scores of a word that is not there."""
+"""The number that is added to the scores of a word that is absent."""
 
 
 class TextNetwork(TokenNetwork):
-    """Inputs are numbers of words, and whether each is there."""
+    """A network whose inputs are the numbers of words, and whether each word is present."""
 
     def words(self, batch: int, size: int) -> tuple[Value, Value]:
-        """Numbers of words, and the mask as it is added to scores."""
+        """The numbers of words, and the mask as it is added to scores."""
         names = ("input_ids", "attention_mask")
         for name in names:
             self._graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, (batch, size)))
@@ -39,7 +39,7 @@ class TextNetwork(TokenNetwork):
         return self._between("Gather", self._constant("table", table), ids, (*ids.shape, features), Moments())
 
     def scores_and_values(self, parts: tuple[Value, Value, Value], heads: int, mask: Value) -> Value:
-        """Attention of given queries, keys and values, each a layer of its own."""
+        """Attention with given queries, keys and values, each of a layer of its own."""
         n, tokens, width = parts[2].shape
         size = width // heads
         q, k, v = (self._heads(x, heads, order) for x, order in zip(parts, ORDERS, strict=True))
@@ -65,14 +65,14 @@ class TextNetwork(TokenNetwork):
 
 
 ORDERS = ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3))
-"""Of queries, keys and values."""
+"""The order of the dimensions of queries, keys and values."""
 
 
 def bert(
     batch: int = 1, size: int = 128, seed: int = 0, classes: int = 2, width: int = 128, depth: int = 2, heads: int = 2,
     words: int = 30522,
 ) -> ModelProto:  # fmt: skip
-    """``size``: words of a sentence. The first one is classified."""
+    """BERT for sentences of ``size`` words; the first word is classified."""
     net = TextNetwork("bert", seed)
     ids, mask = net.words(batch, size)
     x = net.layer_norm(net.embedded(net.looked_up(ids, words, width)))
@@ -88,7 +88,7 @@ def mobilebert(
     batch: int = 1, size: int = 128, seed: int = 0, classes: int = 2, width: int = 512, inner: int = 128, depth: int = 24,
     heads: int = 4, words: int = 30522, feeds: int = 4,
 ) -> ModelProto:  # fmt: skip
-    """Narrow layers between wide ones, ReLU, and factors in place of normalisations. Three neighbours make a word."""
+    """MobileBERT: narrow layers between wide ones, ReLU, and factors for normalisations. Three neighbours make a word."""
     net = TextNetwork("mobilebert", seed)
     ids, mask = net.words(batch, size)
     word = net.looked_up(ids, words, inner)

@@ -1,4 +1,4 @@
-"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: a head works on its part of the channels, after the last one."""
+"""EfficientViT-M0 (Liu et al., 2023), as timm exports it: heads work one after the other, each on its part of the channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.zoo.squeeze import GatedNetwork
 
 WIDTHS, DEPTHS, HEADS = (64, 128, 192), (1, 2, 3), 4
 KEYS, WINDOW, KERNEL = 16, 7, 5
-"""Features of queries and keys, pixels of a window, kernel over the queries."""
+"""The features of queries and keys, the side of a window, and the kernel over the queries."""
 
 
 def cascaded(
@@ -37,14 +37,14 @@ def _mixed(net: GatedNetwork, x: Value) -> Value:
 
 
 def _merged(net: GatedNetwork, x: Value, channels: int) -> Value:
-    """Half the sides, between layers as in each block."""
+    """A map with half the sides, made between layers as in each block."""
     y = net.relu(net.conv(_mixed(net, x), 4 * x.channels))
     y = net.gated(net.relu(net.depthwise(y, 3, 2)), x.channels, hard=False, between=net.relu)
     return _mixed(net, net.conv(y, channels))
 
 
 def _windowed(net: GatedNetwork, x: Value, window: int) -> Value:
-    """Attention in windows that are a batch of maps, where the map is greater than one."""
+    """Attention in windows, which are a batch of maps if the map is larger than one."""
     n, c, h, w = x.shape
     if h <= window:
         return _attention(net, x)
@@ -57,7 +57,7 @@ def _windowed(net: GatedNetwork, x: Value, window: int) -> Value:
 
 
 def _attention(net: GatedNetwork, x: Value) -> Value:
-    """Features of a head are rows, and pixels columns."""
+    """Attention with the features of a head as rows, and pixels as columns."""
     n, c, h, w = x.shape
     pixels, size = h * w, c // HEADS
     made: list[Value] = []

@@ -13,12 +13,12 @@ from onnx import ModelProto
 from compiler.zoo.network import Network, Value
 
 Edge = tuple[str, int]
-"""An operation, and which state it reads: 0 and 1 are the last two cells' results, then come the nodes."""
+"""An operation, and the state that it reads: 0 and 1 are the last two cells' results, then come the nodes."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Nodes that add two edges each; the results of those in ``joined`` are put together."""
+    """Nodes that add the results of two edges each. The cell's result joins those in ``joined``."""
 
     nodes: tuple[tuple[Edge, Edge], ...]
     joined: tuple[int, ...]
@@ -53,14 +53,14 @@ NASNET_A = (
         (("skip", 3), ("average", 2)), (("separable3", 2), ("max", 1)),
     ), (3, 4, 5, 6)),
 )  # fmt: skip
-"""Normal and reduction cells."""
+"""NASNet's normal cell and reduction cell."""
 
 
 def cells_cifar(
     name: str, cells: tuple[Cell, Cell], filters: int, repeats: int, stem: int,
     batch: int = 1, size: int = 32, seed: int = 0, classes: int = 10,
 ) -> ModelProto:  # fmt: skip
-    """Three stages of ``repeats`` normal cells, a reduction cell between two; each halves the size and doubles the width."""
+    """Three stages of ``repeats`` normal cells. A reduction cell between two halves the size and doubles the width."""
     net = Network(name, seed)
     x = before = net.conv(net.image(batch, size), stem, 3)
     return _stages(net, cells, x, before, filters, (repeats, repeats, repeats), classes)
@@ -70,7 +70,7 @@ def cells_imagenet(
     name: str, cells: tuple[Cell, Cell], filters: int, repeats: int, stem: int,
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000,
 ) -> ModelProto:  # fmt: skip
-    """NASNet's form: a convolution and two reduction cells first, a quarter and half as wide."""
+    """NASNet's form: a convolution and two reduction cells come first, with a quarter and half of the width."""
     net = Network(name, seed)
     x = before = net.conv(net.image(batch, size), stem, 3, 2)
     for number, divisor in enumerate((4, 2)):
@@ -90,7 +90,7 @@ def darts_cifar(
 def darts_imagenet(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, filters: int = 48, layers: int = 14
 ) -> ModelProto:
-    """Three convolutions at stride 2 come first; the last two maps are what the first cell reads."""
+    """DARTS for ImageNet. Three convolutions at stride 2 come first; the first cell reads the last two maps."""
     net = Network("darts_imagenet", seed)
     x = net.relu(net.conv(net.image(batch, size), filters // 2, 3, 2))
     before = net.conv(x, filters, 3, 2)
@@ -99,7 +99,7 @@ def darts_imagenet(
 
 
 def _thirds(layers: int) -> tuple[int, int, int]:
-    """Normal cells of each stage, of ``layers`` cells with reductions after one and two thirds."""
+    """The number of normal cells in each stage, of ``layers`` cells with reductions after one and two thirds."""
     first, second = layers // 3, 2 * layers // 3
     return first, second - first - 1, layers - second - 1
 
@@ -118,7 +118,7 @@ def _stages(
 
 
 def _cell(net: Network, cell: Cell, x: Value, before: Value, filters: int, stride: int) -> Value:
-    """Both inputs get ``filters`` channels first, and the size of the nearer one."""
+    """A cell. Both inputs first get ``filters`` channels, and the size of the nearer one."""
     states = [_adjusted(net, before, x, filters), net.conv(net.relu(x), filters)]
     for edges in cell.nodes:
         one, other = (_edge(net, kind, states[place], stride if place < 2 else 1) for kind, place in edges)
@@ -148,7 +148,7 @@ def _adjusted(net: Network, before: Value, x: Value, filters: int) -> Value:
 
 
 def _halved(net: Network, x: Value, filters: int) -> Value:
-    """Every other pixel twice, the second time from the odd rows and columns."""
+    """A map of half the size: every other pixel is taken twice, the second time from the odd rows and columns."""
     relu = net.relu(x)
     pads = (0, 0, x.size[0] % 2, x.size[1] % 2)
     odd = net.conv(net.crop_first(relu), filters - filters // 2, 1, 2, pads)

@@ -14,7 +14,7 @@ def conformer(
     batch: int = 1, size: int = 800, seed: int = 0, classes: int = 256, bands: int = 80, width: int = 144, depth: int = 16,
     heads: int = 4,
 ) -> ModelProto:  # fmt: skip
-    """``size``: frames, of which four become a token."""
+    """Conformer for ``size`` frames; four frames become a token."""
     net = GatedNetwork("conformer", seed)
     x = net.image(batch, (size, bands), 1, "spectra")
     for _ in range(2):
@@ -36,7 +36,7 @@ def _feed(net: GatedNetwork, x: Value) -> Value:
 
 
 def _convolved(net: GatedNetwork, x: Value) -> Value:
-    """Between two layers of one tap, of which the first is gated, a depthwise convolution over tokens."""
+    """A depthwise convolution over tokens between two layers of one tap, the first of which is gated."""
     y = net.transposed_to(net.layer_norm(x), 0, 2, 1)
     value, gate = net.split(net.conv1d(y, 2 * y.channels), 1, [y.channels] * 2)
     y = net.silu(net.conv1d(net.times(value, net.sigmoid(gate)), y.channels, KERNEL, groups=y.channels))

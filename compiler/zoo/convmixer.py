@@ -7,14 +7,14 @@ from onnx import ModelProto
 from compiler.zoo.tokens import TokenNetwork
 
 REPVGG = ((48, 2), (96, 4), (192, 14), (1280, 1))
-"""Width and depth of each stage."""
+"""The width and depth of each stage."""
 
 
 def convmixer(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, width: int = 256, depth: int = 8, kernel: int = 9,
     patch: int = 7,
 ) -> ModelProto:  # fmt: skip
-    """Normalisation comes behind GELU, so that it is folded into nothing."""
+    """ConvMixer. Normalisations come behind GELU, so they fold into no layer."""
     net = TokenNetwork("convmixer", seed)
     x = net.batch_norm(net.gelu(net.conv(net.image(batch, size), width, patch, patch, (0, 0, 0, 0))))
     for block in range(depth):
@@ -25,7 +25,7 @@ def convmixer(
 
 
 def repvgg(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
-    """Each block one 3x3, its branches added up."""
+    """RepVGG. Each block is one 3x3, the sum of its branches."""
     net = TokenNetwork("repvgg", seed)
     x = net.relu(net.conv(net.image(batch, size), 48, 3, 2))
     for stage, (width, depth) in enumerate(REPVGG):

@@ -12,7 +12,7 @@ def convnext(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, widths: tuple[int, ...] = (96, 192, 384, 768),
     depths: tuple[int, ...] = (3, 3, 9, 3),
 ) -> ModelProto:  # fmt: skip
-    """Depthwise 7x7, then two dense layers on channels-last pixels, scaled and added; norms before each halving."""
+    """ConvNeXt: depthwise 7x7, then two dense layers on channels-last pixels, scaled and added; norms before each halving."""
     net = TokenNetwork("convnext", seed)
     x = _norm_second(net, net.conv(net.image(batch, size), widths[0], 4, 4, (0, 0, 0, 0)))
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
@@ -34,5 +34,5 @@ def _norm_second(net: TokenNetwork, x: Value) -> Value:
 
 
 def layer_norms(depths: tuple[int, ...] = (3, 3, 9, 3)) -> int:
-    """How many the network has."""
+    """The number of layer normalisations of the network."""
     return 1 + sum(depths) + len(depths) - 1 + 1

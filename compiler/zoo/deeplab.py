@@ -8,11 +8,11 @@ from compiler.zoo.network import Network, Value
 from compiler.zoo.resnet import basic_block
 
 RATES = (6, 12, 18)
-"""Dilations of the pyramid, the paper's for 1/16 of the size."""
+"""The dilations of the pyramid, the paper's for 1/16 of the size."""
 
 
 def deeplab(batch: int = 1, size: int = 256, seed: int = 0, classes: int = 21, width: int = 64) -> ModelProto:
-    """``size`` is a multiple of 16; ``width`` is that of ResNet-18's first stage, twice that the pyramid's."""
+    """DeepLabV3+; ``size`` is a multiple of 16. ResNet-18's first stage has ``width`` channels, the pyramid twice as many."""
     net = Network("deeplab", seed)
     x = net.relu(net.conv(net.image(batch, size), width, 7, 2))
     x = low = _stage(net, net.max_pool(x, 3, 2, "centred"), 1, width)

@@ -16,9 +16,9 @@ def densenet(
     growth: int = 32,
     flat: bool = False,
 ) -> ModelProto:
-    """``growth`` channels are added by each layer; the transition between two blocks halves channels and size.
+    """DenseNet. Each layer adds ``growth`` channels; the transition between two blocks halves channels and size.
 
-    ``flat``: each layer joins all features of its block anew, as PyTorch's export does.
+    With ``flat`` each layer joins all features of its block anew, as in PyTorch's export.
     """
     net = Network("densenet", seed)
     x = net.relu(net.conv(net.image(batch, size), 2 * growth, 7, 2))

@@ -16,9 +16,9 @@ from compiler.zoo.squeeze import GatedNetwork
 
 ANCHORS = 3
 BINS = 16
-"""Of the distribution of each distance in YOLOv8."""
+"""The bins of the distribution of each distance in YOLOv8."""
 EXTRAS = (512, 256, 256, 64)
-"""Channels of SSDLite's maps beyond the last of the network, each half as large as the one before."""
+"""The channels of SSDLite's maps beyond the last of the network; each is half as large as the one before."""
 SSD_ANCHORS = 6
 
 
@@ -27,7 +27,7 @@ class _Detector(GatedNetwork):
         return self.silu(self.conv(x, channels, kernel, stride))
 
     def spatial_pyramid(self, x: Value) -> Value:
-        """Three 5x5 pools, one after the other, and what they read."""
+        """Three 5x5 pools, one after the other, joined with their input."""
         maps = [self.layer(x, x.channels // 2)]
         for _ in range(3):
             maps.append(self.max_pool(maps[-1], 5, 1, "centred"))
@@ -50,7 +50,7 @@ class _Detector(GatedNetwork):
         return self.layer(self.concat(maps), channels)
 
     def weighed(self, shares: Value) -> Value:
-        """The mean of each distribution: a convolution whose weights count."""
+        """The mean of each distribution: a convolution whose weights are the numbers of the bins."""
         bins = np.arange(BINS, dtype=np.float32).reshape(1, BINS, 1, 1)
         shape = (shares.shape[0], 1, *shares.shape[2:])
         return self._node("Conv", [shares], shape, Moments(BINS / 2, 1.0), [self._constant("bins", bins)])
@@ -70,7 +70,7 @@ class _Detector(GatedNetwork):
 
 
 def yolov5n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -> ModelProto:
-    """``size`` is a multiple of 32; boxes decoded, one row for each anchor of each pixel."""
+    """YOLOv5n; ``size`` is a multiple of 32. Boxes are decoded, one row for each anchor of each pixel."""
     net = _Detector("yolov5n", seed)
     x = net.silu(net.conv(net.image(batch, size), 16, 6, 2, (2, 2, 2, 2)))
     rows = []
@@ -81,7 +81,7 @@ def yolov5n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -
 
 
 def yolov8n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -> ModelProto:
-    """``size`` is a multiple of 32; distances are means of distributions, one column for each pixel of the three maps."""
+    """YOLOv8n; ``size`` is a multiple of 32. Distances are means of distributions, a column for each pixel of three maps."""
     net = _Detector("yolov8n", seed)
     x = net.layer(net.image(batch, size), 16, 3, 2)
     flat = []
@@ -97,7 +97,7 @@ def yolov8n(batch: int = 1, size: int = 640, seed: int = 0, classes: int = 80) -
 
 
 def ssdlite(batch: int = 1, size: int = 320, seed: int = 0, classes: int = 91) -> ModelProto:
-    """Six maps, each with a depthwise and a point-wise layer for the classes and for the boxes of six anchors."""
+    """SSDLite: six maps, each with a depthwise and a point-wise layer for the classes and for the boxes of six anchors."""
     net = _Detector("ssdlite", seed)
     x = net.relu6(net.conv(net.image(batch, size), 32, 3, 2))
     maps = []
@@ -131,7 +131,7 @@ Block = Callable[[Value, int, int, bool], Value]
 def _pyramid(
     net: _Detector, x: Value, block: Block, beside: Callable[[Value, int], Value], counts: tuple[int, ...]
 ) -> list[Value]:
-    """Features at an eighth, a sixteenth and a thirty-second of the size, each having seen the others."""
+    """Features at an eighth, a sixteenth and a thirty-second of the size; each level depends on the others."""
     maps: list[Value] = []
     for level, count in enumerate(counts):
         with net.scope(f"down{level}"):
@@ -152,13 +152,13 @@ def _pyramid(
 
 
 def _anchored(net: _Detector, x: Value, anchors: int, values: int) -> Value:
-    """Batch x anchors of all pixels x values."""
+    """The map as batch x anchors of all pixels x values."""
     n, h, w = x.shape[0], *x.size
     return net.reshaped(net.transposed_to(net.reshaped(x, n, anchors, values, h, w), 0, 3, 4, 1, 2), n, h * w * anchors, values)
 
 
 def _boxes(net: _Detector, x: Value, values: int, stride: int) -> Value:
-    """Places and sizes of YOLOv5's anchors, from what the sigmoids say."""
+    """The places and sizes of YOLOv5's boxes, from the results of the sigmoids."""
     n, h, w = x.shape[0], *x.size
     y = net.sigmoid(net.transposed_to(net.reshaped(x, n, ANCHORS, values, h, w), 0, 1, 3, 4, 2))
     places, sizes, scores = net.split(y, 4, (2, 2, values - 4))
@@ -169,7 +169,7 @@ def _boxes(net: _Detector, x: Value, values: int, stride: int) -> Value:
 
 
 def _decoded(net: _Detector, x: Value, size: int) -> Value:
-    """Corners, from the mean of each distance's distribution, to centre and size, in pixels of the image."""
+    """The centre and size of boxes in pixels of the image, from the mean of each distance's distribution."""
     n, _, pixels = x.shape
     shares = net.softmax(net.transposed_to(net.reshaped(x, n, 4, BINS, pixels), 0, 2, 1, 3), 1)
     near, far = net.split(net.reshaped(net.weighed(shares), n, 4, pixels), 1, (2, 2))

@@ -1,7 +1,7 @@
-"""The form of PyTorch's newer exporter, by torch.export, made of that of the older one.
+"""Turns the form of PyTorch's older exporter into that of the newer one, by torch.export.
 
-Compared on small modules with both exporters of PyTorch 2.13: global pools are means over two dimensions, Flatten is a
-Reshape, GELU one node; all else that these networks have is written alike once constants are folded.
+Both exporters of PyTorch 2.13 differ on small modules as follows: global pools are means over two dimensions, Flatten is a
+Reshape, GELU is one node. Everything else in these networks is the same once constants are folded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ OPSET = 20
 
 
 def as_dynamo(model: ModelProto) -> ModelProto:
-    """The same function; the model is changed in place."""
+    """The same function in the newer form; the model is changed in place."""
     graph = model.graph
     shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in (*graph.value_info, *graph.output)}
     makers = {node.output[0]: node for node in graph.node}
@@ -46,7 +46,7 @@ def as_dynamo(model: ModelProto) -> ModelProto:
 
 
 def _gelu(last: NodeProto, makers: dict[str, NodeProto]) -> tuple[str, set[str]] | None:
-    """Of ``x * (erf(x / sqrt 2) + 1) * 0.5``: ``x``, and what is made in between."""
+    """The operand ``x`` of ``x * (erf(x / sqrt 2) + 1) * 0.5``, and the results in between."""
     product = makers.get(last.input[0]) if last.op_type == "Mul" else None
     if product is None or product.op_type != "Mul":
         return None

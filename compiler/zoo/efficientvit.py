@@ -8,14 +8,14 @@ from compiler.zoo.network import Value
 from compiler.zoo.squeeze import GatedNetwork
 
 WIDTHS, DEPTHS, SIZE = (8, 16, 32, 64, 128), (1, 2, 2, 2, 2), 16
-"""Of the stem and the stages; features of a head."""
+"""The widths and depths of the stem and the stages, and the features of a head."""
 
 
 def efficientvit(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, widths: tuple[int, ...] = WIDTHS,
     depths: tuple[int, ...] = DEPTHS,
 ) -> ModelProto:  # fmt: skip
-    """The last two stages have attention, each before an inverted bottleneck."""
+    """EfficientViT-B0. The last two stages have attention, each before an inverted bottleneck."""
     net = GatedNetwork("efficientvit", seed)
     x = net.hard_swish(net.conv(net.image(batch, size), widths[0], 3, 2))
     for _ in range(depths[0]):
@@ -37,9 +37,9 @@ def _bottleneck(net: GatedNetwork, x: Value, channels: int, stride: int) -> Valu
 
 
 def _attention(net: GatedNetwork, x: Value) -> Value:
-    """Heads of what one convolution makes, and of what 5 x 5 neighbours of it become.
+    """Attention in heads, of the results of one convolution, and of sums over their 5 x 5 neighbours.
 
-    A column of ones beside the values makes the sums of a row's weights, by which it is divided.
+    A column of ones beside the values makes the sums of a row's weights, by which the row is divided.
     """
     n, channels, rows, columns = x.shape
     pixels = rows * columns

@@ -1,4 +1,4 @@
-"""Current networks in the forms in which PyTorch exports them, by name."""
+"""Current networks by name, in the forms in which PyTorch exports them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FORMS = (TORCHSCRIPT, DYNAMO)
 
 
 def exports(form: str = TORCHSCRIPT) -> dict[str, Callable[..., ModelProto]]:
-    """Builders by name; each takes ``batch``, ``size`` (of a square image, or of a sentence), ``seed`` and ``classes``."""
+    """The builders by name; each takes ``batch``, ``size`` (of a square image, or of a sentence), ``seed`` and ``classes``."""
     found: dict[str, Callable[..., ModelProto]] = {
         "alexnet": alexnet,
         "bert_tiny": bert,

@@ -11,7 +11,7 @@ Padding = Pads | Literal["centred", "same"]
 
 
 Kernel = int | tuple[int, int]
-"""Rows and columns, or both of one size."""
+"""The rows and columns of a kernel, or one number for both."""
 
 
 def sides(kernel: Kernel) -> tuple[int, int]:
@@ -32,7 +32,7 @@ def resolve(padding: Padding, size: tuple[int, int], kernel: Kernel, stride: int
 def output_size(
     size: tuple[int, int], pads: Pads, kernel: Kernel, stride: int, dilation: int = 1, ceil_mode: bool = False
 ) -> tuple[int, int]:
-    """With ``ceil_mode`` a last window that begins within the map or its first pads counts, even if it ends outside."""
+    """The size of the output. With ``ceil_mode`` a last window that begins within the map or its first pads counts, too."""
     found = []
     for axis, length in enumerate(size):
         room = length + pads[axis] + pads[axis + 2] - (sides(kernel)[axis] - 1) * dilation - 1

@@ -1,4 +1,4 @@
-"""GhostNet (Han et al., 2020): half of each layer's channels are made by a depthwise convolution of the other half."""
+"""GhostNet (Han et al., 2020): a depthwise convolution makes half of each layer's channels from the other half."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCKS = (
     (3, 672, 112, True, 1), (5, 672, 160, True, 2), (5, 960, 160, False, 1), (5, 960, 160, True, 1), (5, 960, 160, False, 1),
     (5, 960, 160, True, 1),
 )  # fmt: skip
-"""Kernel, expanded channels, channels, gate, stride."""
+"""The kernel, expanded channels, channels, gate and stride of each block."""
 
 
 def ghostnet(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
@@ -27,7 +27,7 @@ def ghostnet(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000
 
 
 def _ghost(net: GatedNetwork, x: Value, channels: int, *, active: bool) -> Value:
-    """An odd channel too many is cut off, as exporters write it for every layer."""
+    """A ghost layer. An odd channel too many is cut off; exporters write this cut for every layer."""
     half = net.conv(x, -(-channels // 2))
     half = net.relu(half) if active else half
     cheap = net.depthwise(half, 3)

@@ -17,7 +17,7 @@ INCEPTIONS = {
     "5a": (256, 160, 320, 32, 128, 128),
     "5b": (384, 192, 384, 48, 128, 128),
 }
-"""Channels of 1x1, 3x3's reduction and 3x3, 5x5's reduction and 5x5, pool's projection: table 1 of the paper."""
+"""The channels of 1x1, 3x3's reduction and 3x3, 5x5's reduction and 5x5, pool's projection: table 1 of the paper."""
 
 
 def googlenet(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:

@@ -17,7 +17,10 @@ def hrnet(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, width: int = 32, first: tuple[int, int] = (4, 64),
     modules: Sequence[int] = (1, 4, 3), blocks: int = 4, name: str = "hrnet",
 ) -> ModelProto:  # fmt: skip
-    """``first``: blocks of the first stage and their width; ``modules`` of the other stages, of ``blocks`` in each branch."""
+    """HRNet. ``first`` has the blocks of the first stage and their width.
+
+    ``modules`` has the modules of the other stages, with ``blocks`` in each branch.
+    """
     net = Network(name, seed)
     x = net.relu(net.conv(net.image(batch, size), 64, 3, 2))
     x = net.relu(net.conv(x, 64, 3, 2))
@@ -43,7 +46,7 @@ def _bottleneck(net: Network, x: Value, channels: int) -> Value:
 
 
 def _transition(net: Network, branches: Sequence[Value], widths: Sequence[int]) -> list[Value]:
-    """Branches that are there keep their size; a new one is half that of the last."""
+    """The branches of the next stage. Existing branches keep their size; a new one has half that of the last."""
     found = []
     for number, width in enumerate(widths):
         if number < len(branches):
@@ -74,7 +77,10 @@ def _module(net: Network, branches: Sequence[Value], blocks: int) -> list[Value]
 
 
 def _resized(net: Network, x: Value, target: Value, steps: int) -> Value:
-    """Up by a point-wise convolution and nearest neighbours, down by convolutions at stride 2, the last to the new width."""
+    """A branch at another size: up by a point-wise convolution and nearest neighbours, down by convolutions at stride 2.
+
+    The last of these convolutions has the new width.
+    """
     if steps > 0:
         return net.upsample(net.conv(x, target.channels), 1 << steps)
     for step in range(-steps):
@@ -85,7 +91,7 @@ def _resized(net: Network, x: Value, target: Value, steps: int) -> Value:
 
 
 def _head(net: Network, branches: Sequence[Value]) -> Value:
-    """From the largest branch down, each widened and added to what comes from above."""
+    """The branches as one map: from the largest down, each is widened and added to the sum of those before."""
     total: Value | None = None
     for number, x in enumerate(branches):
         with net.scope(f"head{number}"):

@@ -9,9 +9,9 @@ from compiler.zoo.network import Network, Value
 
 VALID: Padding = (0, 0, 0, 0)
 POOLED = (32, 64, 64)
-"""Channels of the pools' convolutions in the three blocks with a 5x5."""
+"""The channels of the pools' convolutions in the three blocks with a 5x5."""
 SEVENS = (128, 160, 160, 192)
-"""Channels within the four blocks with kernels of seven taps."""
+"""The channels within the four blocks with kernels of seven taps."""
 
 
 def inception_v3(batch: int = 1, size: int = 299, seed: int = 0, classes: int = 1000) -> ModelProto:

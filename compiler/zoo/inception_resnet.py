@@ -11,7 +11,7 @@ from compiler.zoo.geometry import Kernel, Padding
 from compiler.zoo.network import Network, Value
 
 Layer = tuple[int, Kernel]
-"""Channels and kernel."""
+"""The channels and the kernel."""
 VALID: Padding = (0, 0, 0, 0)
 
 BLOCK35: tuple[tuple[Layer, ...], ...] = (((32, 1),), ((32, 1), (32, 3)), ((32, 1), (48, 3), (64, 3)))
@@ -49,7 +49,7 @@ def _stem(net: Network, x: Value) -> Value:
 
 
 def _chain(net: Network, x: Value, layers: tuple[Layer, ...], stride: int = 1, padding: Padding = "centred") -> Value:
-    """Convolutions with ReLU; stride and padding are those of the last."""
+    """Convolutions with ReLU; stride and padding are those of the last one."""
     for channels, kernel in layers[:-1]:
         x = net.relu(net.conv(x, channels, kernel))
     channels, kernel = layers[-1]

@@ -9,7 +9,7 @@ from compiler.zoo.squeeze import GatedNetwork
 
 WIDTHS, HEADS, DEPTHS = (128, 256, 384), (4, 6, 8), (2, 3, 4)
 KEYS, RATIO, HALVING = 16, 2, 4
-"""Features of a key; values have so many for each, and four where the map is halved."""
+"""The features of a key, and the ratio of a value's features to them: usually, and where the map is halved."""
 
 
 def levit(
@@ -40,7 +40,7 @@ def _perceptron(net: GatedNetwork, x: Value) -> Value:
 
 
 def _halved(net: GatedNetwork, x: Value, side: int, width: int) -> tuple[Value, int]:
-    """Every second row and column asks all pixels."""
+    """Attention that halves the map: the queries come from every second row and column."""
     n, _, features = x.shape
     half = -(-side // 2)
     asked = net.reshaped(net.every(net.reshaped(x, n, side, side, features), (1, 2), 2), n, half * half, features)
@@ -48,7 +48,7 @@ def _halved(net: GatedNetwork, x: Value, side: int, width: int) -> tuple[Value, 
 
 
 def _attention(net: GatedNetwork, x: Value, asked: Value, heads: int, ratio: int, width: int) -> Value:
-    """Of the tokens ``asked`` about those of ``x``; all parts come from one layer where both are the same."""
+    """Attention of the tokens ``asked`` to those of ``x``. If both are the same, all parts come from one layer."""
     n, tokens, _ = x.shape
     count, values = asked.shape[1], ratio * KEYS
     sizes = ([KEYS] if asked is x else []) + [KEYS, values]

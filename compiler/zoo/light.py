@@ -1,7 +1,7 @@
 """The ``light`` models that the onnx package ships, with random weights in place of its constant ones.
 
-They are nine published networks as their frameworks exported them (opset 9, batch normalisation, LRN, Softmax and all),
-with every large parameter a ConstantOfShape. Constants would make all channels of a layer equal and hide most errors.
+They are nine published networks as their frameworks exported them, with opset 9, batch normalisation, LRN and Softmax. Every
+large parameter in them is a ConstantOfShape. Constants would make all channels of a layer equal, and hide most errors.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ IR_VERSION = 8  # from 4 on, initialisers need not be inputs, and then they are 
 
 
 class UnknownNetworkError(TilewrightError):
-    """A network is asked for that does not exist."""
+    """The error for a network that does not exist."""
 
 
 def light_model(name: str, seed: int = 0) -> ModelProto:
-    """One of ``LIGHT_MODELS``; its input is the image alone, and it says the shape of every tensor."""
+    """One of ``LIGHT_MODELS``; the image is its only input, and it has the shape of every tensor."""
     if name not in LIGHT_MODELS:
         raise UnknownNetworkError(f"no light model is called {name!r}; there are {', '.join(LIGHT_MODELS)}")
     model = onnx.load(FOLDER / f"light_{name}.onnx")
@@ -64,14 +64,14 @@ def light_model(name: str, seed: int = 0) -> ModelProto:
 
 
 def _keep(values: Any, names: set[str]) -> None:
-    """Drop every entry of a list of named things that is not among ``names``."""
+    """Drops every entry of a list of named things that is not among ``names``."""
     kept = [value for value in values if value.name in names]
     del values[:]
     values.extend(kept)
 
 
 class _Filler:
-    """Visits the nodes in order; draws the parameters of each, and keeps the moments of what it makes."""
+    """Visits the nodes in order, draws the parameters of each, and keeps the moments of its result."""
 
     def __init__(self, model: ModelProto, seed: int) -> None:
         self.parameters: dict[str, NDArray[np.float32]] = {}
@@ -81,7 +81,7 @@ class _Filler:
             self._shapes[value.name] = tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
         self._moments = {value.name: Moments() for value in model.graph.input}
         self._sources: dict[str, str] = {}
-        """Parameters that are given another shape before they are used: the name in that shape, and the first one."""
+        """For parameters that are reshaped before they are used: the first name, by the name in the other shape."""
 
     def visit(self, node: NodeProto) -> None:
         if node.op_type in ("Reshape", "Unsqueeze") and node.input[0] not in self._moments:

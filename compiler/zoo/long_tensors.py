@@ -13,13 +13,13 @@ MICROSOFT = "com.microsoft"
 STANDARD = 21
 """The operator set from which on ONNX's own QuantizeLinear and DequantizeLinear know 16 bits."""
 _EIGHT_BITS: dict[int, int] = {TensorProto.INT8: 0, TensorProto.UINT8: 128}
-"""With what is taken off their zero-points."""
+"""The types of 8 bits, and what is taken off their zero-points."""
 
 
 def with_long_tensors(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
-    """A random share of activations in steps of a 256th of theirs; biases of layers that read them are 256 times as large.
+    """The model with a random share of activations in 16 bits, with steps of a 256th; biases behind them grow 256 times.
 
-    Tensors that have one scale and zero-point by name keep that in common.
+    Tensors that have the same scale and zero-point by name keep that in common.
     """
     rng, made = random.Random(f"long {seed}"), onnx.ModelProto()
     made.CopyFrom(model)
@@ -46,7 +46,7 @@ def with_long_tensors(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
 
 
 def _of_activations(graph: onnx.GraphProto, constants: dict[str, onnx.TensorProto]) -> set[tuple[str, str]]:
-    """Scale and zero-point of 8 bits, by name, that conversions of activations alone have, and each no other."""
+    """The names of scales and zero-points of 8 bits that belong to conversions of activations alone, each in one pair only."""
     found, others = set[tuple[str, str]](), set[str]()
     for node in graph.node:
         x, scale, zero = (*node.input, "", "", "")[:3]

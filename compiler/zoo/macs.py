@@ -10,12 +10,15 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def multiply_accumulates(model: ModelProto) -> int:
-    """Of one inference over the whole batch; the model must say the shape of every tensor (``value_info``)."""
+    """The multiply-accumulates of one inference over the whole batch.
+
+    The model must have the shape of every tensor (``value_info``).
+    """
     return sum(by_node(model).values())
 
 
 def by_node(model: ModelProto) -> dict[str, int]:
-    """The same for each node, by its name."""
+    """The multiply-accumulates of each node, by its name."""
     shapes: Shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for info in (*model.graph.input, *model.graph.value_info, *model.graph.output):
         shapes[info.name] = tuple(dimension.dim_value for dimension in info.type.tensor_type.shape.dim)

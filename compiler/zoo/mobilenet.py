@@ -10,28 +10,28 @@ from compiler.zoo.geometry import Padding
 from compiler.zoo.network import Network, Value
 
 V1_BLOCKS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1))
-"""Output channels and stride (Howard et al., 2017, table 1)."""
+"""The output channels and the stride of each block (Howard et al., 2017, table 1)."""
 
 Activation = Callable[[Network, Value], Value]
 Stage = tuple[int, int, int, int, int]
-"""Expansion, output channels, blocks, stride of the first one, kernel."""
+"""The expansion, output channels, blocks, stride of the first block, and kernel."""
 V2_STAGES: tuple[Stage, ...] = (
     (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3), (6, 96, 3, 1, 3), (6, 160, 3, 2, 3),
     (6, 320, 1, 1, 3),
 )  # fmt: skip
-"""Sandler et al., 2018, table 2."""
+"""The stages of MobileNetV2: Sandler et al., 2018, table 2."""
 LITE0_STAGES: tuple[Stage, ...] = (
     (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
     (6, 320, 1, 1, 3),
 )  # fmt: skip
-"""EfficientNet-B0's, which Lite0 runs without squeeze-and-excitation and with ReLU6 for Swish."""
+"""The stages of EfficientNet-B0, which Lite0 has without squeeze-and-excitation and with ReLU6 for Swish."""
 
 
 MNASNET_STAGES: tuple[Stage, ...] = (
     (1, 16, 1, 1, 3), (3, 24, 3, 2, 3), (3, 40, 3, 2, 5), (6, 80, 3, 2, 5), (6, 96, 2, 1, 3), (6, 192, 4, 2, 5),
     (6, 320, 1, 1, 3),
 )  # fmt: skip
-"""MnasNet-A1's sibling B1 (Tan et al., 2019), which torchvision has."""
+"""The stages of MnasNet-B1, the sibling of A1 (Tan et al., 2019) that torchvision has."""
 
 
 def mobilenet_v1(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
@@ -49,7 +49,7 @@ def mobilenet_v2(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 
 
 
 def efficientnet_lite0(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:
-    """Padded as TensorFlow does: at stride 2 more on the far side than on the near one."""
+    """EfficientNet-Lite0, padded as in TensorFlow: at stride 2 more on the far side than on the near one."""
     return _inverted("efficientnet_lite0", LITE0_STAGES, "same", batch, size, seed, classes)
 
 

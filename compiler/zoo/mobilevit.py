@@ -1,4 +1,4 @@
-"""MobileViT-S (Mehta and Rastegari, 2022), as timm exports it: attention among the pixels that lie alike in blocks of 2 x 2."""
+"""MobileViT-S (Mehta and Rastegari, 2022), as timm exports it: attention among pixels at the same place of 2 x 2 blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.zoo.network import Value
 from compiler.zoo.squeeze import GatedNetwork
 
 STAGES = ((32, 1, 1, 0, 0), (64, 3, 2, 0, 0), (96, 1, 2, 144, 2), (128, 1, 2, 192, 4), (160, 1, 2, 240, 3))
-"""Channels, blocks of convolutions, stride of the first, features of a token, blocks of attention."""
+"""The channels, blocks of convolutions, stride of the first, features of a token, and blocks of attention of each stage."""
 PATCH = 2
 HEADS = 4
 
@@ -36,7 +36,10 @@ def _inverted(net: GatedNetwork, x: Value, channels: int, stride: int) -> Value:
 
 
 def _with_tokens(net: GatedNetwork, x: Value, width: int, depth: int) -> Value:
-    """Tokens of the four places in a block are a batch of four sequences; what comes back is joined with the map."""
+    """A block of attention. Tokens of the four places in a block of pixels are a batch of four sequences.
+
+    The result is joined with the map.
+    """
     n, channels, rows, columns = x.shape
     y = net.conv(net.silu(net.conv(x, channels, 3)), width)
     blocks, area = rows // PATCH * (columns // PATCH), PATCH * PATCH

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_CENTRED = 16
-"""Kernels with fewer weights keep their mean: taken from a few taps it is most of the signal."""
+"""Kernels with fewer weights keep their mean, which in a few taps is most of the signal."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of one feature map, over all its channels and pixels."""
+    """The mean and variance of one feature map, over all its channels and pixels."""
 
     mean: float = 0.0
     variance: float = 1.0
@@ -30,7 +30,7 @@ class Moments:
         return self.mean**2 + self.variance
 
     def rectified(self, slope: float = 0.0) -> Moments:
-        """After ReLU, or LeakyReLU with that slope."""
+        """The moments after ReLU, or after LeakyReLU with that slope."""
         deviation = math.sqrt(self.variance)
         z = self.mean / deviation
         share = 0.5 * (1 + math.erf(z / math.sqrt(2)))
@@ -41,12 +41,12 @@ class Moments:
         return Moments(mean, power - mean**2)
 
     def maximum(self, taps: int) -> Moments:
-        """After a maximum over ``taps`` neighbours: fitted to rectified maps, whose variance grows."""
+        """The moments after a maximum over ``taps`` neighbours, fitted to rectified maps, whose variance grows."""
         lift = 0.75 * math.sqrt(math.log2(taps))
         return Moments(self.mean + lift * math.sqrt(self.variance), 1.4 * self.variance)
 
     def average(self, taps: int) -> Moments:
-        """After an average over ``taps`` neighbours: what the channels differ by stays."""
+        """The moments after an average over ``taps`` neighbours; the differences between channels stay."""
         return Moments(self.mean, self.variance * (0.3 + 0.7 / taps))
 
 
@@ -55,7 +55,7 @@ def added(a: Moments, b: Moments) -> Moments:
 
 
 def concatenated(parts: Sequence[tuple[int, Moments]]) -> Moments:
-    """Of maps with the given numbers of channels, one after the other."""
+    """The moments of maps with the given numbers of channels, joined along channels."""
     channels = sum(count for count, _ in parts)
     mean = sum(count * part.mean for count, part in parts) / channels
     power = sum(count * part.power for count, part in parts) / channels
@@ -75,6 +75,6 @@ def weights(
     if fan_in >= LEAST_CENTRED:
         drawn -= drawn.mean(axis=tuple(range(1, len(shape))), keepdims=True)
         power = inside * (read.variance + (1 - inside) * read.mean**2)
-    if power > 0:  # A map without a value but 0 leaves every sum at 0.
+    if power > 0:  # A map of zeros leaves every sum at 0.
         drawn *= np.float32(1 / math.sqrt(fan_in * power))
     return drawn

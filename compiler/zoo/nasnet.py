@@ -24,7 +24,7 @@ def nasnet_a(
     stem: int = 32,
     skip_reduction: bool = False,
 ) -> ModelProto:
-    """By default NASNet-A (4 @ 1056), "mobile"; ``networks`` has NASNet-A (6 @ 4032), "large", too.
+    """NASNet-A (4 @ 1056), "mobile", by default; ``networks`` has NASNet-A (6 @ 4032), "large", too.
 
     ``cells`` normal cells stand between two reductions, ``filters`` wide at first (of 24 parts of the last map). With
     ``skip_reduction`` the cell after a reduction sees the input before it again, as the large network does.
@@ -73,7 +73,7 @@ def _reduction_cell(net: Network, x: Value, before: Value, filters: int) -> Valu
 
 
 def _separable(net: Network, x: Value, filters: int, kernel: int, stride: int = 1) -> Value:
-    """ReLU, depthwise, point-wise, twice; the stride is in the first depthwise."""
+    """ReLU, a depthwise and a point-wise convolution, twice; the first depthwise one has the stride."""
     for step in (stride, 1):
         x = net.conv(net.depthwise(net.relu(x), kernel, step, "same"), filters)
     return x

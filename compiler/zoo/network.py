@@ -1,4 +1,4 @@
-"""Builds an ONNX model layer by layer, with weights that keep every feature map in a sane range."""
+"""Builds an ONNX model layer by layer, with weights that keep every feature map in a moderate range."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Network:
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Layers added within are called ``name/...``."""
+        """Prefixes the names of layers that are added within with ``name/``."""
         outer, self._prefix = self._prefix, f"{self._prefix}{name}/"
         try:
             yield
@@ -62,7 +62,7 @@ class Network:
             self._prefix = outer
 
     def image(self, batch: int, size: int | tuple[int, int], channels: int = 3, name: str = "image") -> Value:
-        """An input, taken to have mean 0 and variance 1."""
+        """An input; its mean is taken to be 0, and its variance 1."""
         value = Value(name, (batch, channels, *sides(size)))
         self._graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape))
         return value
@@ -95,7 +95,7 @@ class Network:
         return self.conv(x, x.channels, kernel, stride, padding, dilation, groups=x.channels)
 
     def transposed(self, x: Value, channels: int, kernel: int = 2, stride: int = 2) -> Value:
-        """ConvTranspose to ``stride`` times the size, ``kernel - stride`` even."""
+        """A transposed convolution to ``stride`` times the size; ``kernel - stride`` is even."""
         pad = (kernel - stride) // 2
         drawn = moments.weights(
             self._rng, (channels, x.channels, kernel, kernel), x.channels * kernel**2 // stride**2, x.moments
@@ -108,7 +108,7 @@ class Network:
         )
 
     def dense(self, x: Value, features: int) -> Value:
-        """Gemm, after Flatten where ``x`` is still a map."""
+        """A Gemm, after a Flatten if ``x`` is a map."""
         if len(x.shape) > 2:
             x = self.flatten(x)
         weight = moments.weights(self._rng, (features, x.channels), x.channels, x.moments)
@@ -119,7 +119,7 @@ class Network:
         return self._node("Flatten", [x], (x.shape[0], math.prod(x.shape[1:])), x.moments)
 
     def batch_norm(self, x: Value) -> Value:
-        """Scale, offset, mean and variance near those that a trained layer would have; variance positive."""
+        """A normalisation with scale, offset, mean and positive variance near those of a trained layer."""
         spread = self._rng.uniform(0.8, 1.25, (2, x.channels)).astype(np.float32)
         statistics = {
             "scale": spread[0],
@@ -160,18 +160,18 @@ class Network:
         return self._node("Add", [a, b], a.shape, moments.added(a.moments, b.moments))
 
     def concat(self, parts: Sequence[Value]) -> Value:
-        """Along the channels."""
+        """The maps joined along channels."""
         shape = (parts[0].shape[0], sum(part.channels for part in parts), *parts[0].shape[2:])
         return self._node("Concat", parts, shape, moments.concatenated([(p.channels, p.moments) for p in parts]), axis=1)
 
     def upsample(self, x: Value, factor: int = 2, mode: str = "nearest") -> Value:
-        """Resize by an integer; ``mode`` is ``nearest`` or ``linear`` (bilinear, pixel centres aligned)."""
+        """The map resized by an integer; ``mode`` is ``nearest`` or ``linear`` (bilinear, pixel centres aligned)."""
         size = (x.shape[2] * factor, x.shape[3] * factor)
         scales = self._constant("scales", np.array([1, 1, factor, factor], np.float32))
         return self._resize(x, size, mode, ["", scales])
 
     def resize(self, x: Value, size: tuple[int, int], mode: str = "linear") -> Value:
-        """Resize to a given size."""
+        """The map resized to a given size."""
         sizes = self._constant("sizes", np.array([*x.shape[:2], *size], np.int64))
         return self._resize(x, size, mode, ["", "", sizes])
 

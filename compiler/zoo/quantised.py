@@ -16,7 +16,7 @@ from compiler.quantise.draft import MOST_MEAN_RATIO
 from sim.runtime.sessions import onnxruntime
 
 # isort: split
-# Loads onnxruntime, which has to be told before what it may do.
+# This import loads onnxruntime, whose settings must be made before (sim.runtime.sessions).
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
@@ -25,7 +25,7 @@ WEIGHTS = {"per tensor": False, "per channel": True}
 FORMS = {"QDQ": QuantFormat.QDQ, "QOperator": QuantFormat.QOperator}
 SAMPLES = 2
 OPSET_OF_INT4 = 21
-"""Whose DequantizeLinear knows four bits."""
+"""The operator set in which DequantizeLinear has four bits."""
 ALL_OPERATORS = (
     "Abs", "Ceil", "Celu", "Cos", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu", "GlobalMaxPool", "HardSigmoid", "HardSwish",
     "Log", "Max", "Min", "Mish", "Neg", "PRelu", "Pow", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceSum", "Round", "Selu",
@@ -51,10 +51,10 @@ def quantised(
     model: bytes, activations: str, weights: str, form: str, *, everything: bool = False, powers: bool = False,
     int4: bool = False,
 ) -> onnx.ModelProto:  # fmt: skip
-    """By onnxruntime's tool, which changes the model that it is given, and tells much; weights are int8, or ``int4`` (QDQ).
+    """The model, quantised by onnxruntime's tool, which changes its input and logs much. Weights are int8, or ``int4`` (QDQ).
 
-    ``everything`` (QDQ): every operator that the machine may compute, not only those of the tool's choice. ``powers``: all
-    scales become powers of two.
+    ``everything`` (QDQ) quantises every operator that the machine may compute, not only those of the tool's choice. ``powers``
+    makes all scales powers of two.
     """
     logging.getLogger().setLevel(logging.ERROR)
     onnxruntime.set_default_logger_severity(3)
@@ -73,7 +73,7 @@ def quantised(
 
 
 def with_powers_of_two(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The nearest powers of two in place of all scales; a bias has the product of those of what it is added to."""
+    """The model with the nearest power of two for each scale; a bias has the product of the scales that it is added to."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     for name in {name for node in model.graph.node for name in node.input if name.endswith("_scale") and name in constants}:
         values = numpy_helper.to_array(constants[name])
@@ -82,7 +82,7 @@ def with_powers_of_two(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def with_means_that_run(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Coarser scales of means that are next to nothing beside what they are taken of: onnxruntime refuses so fine ones."""
+    """The model with coarser scales for means that are tiny beside their input's scale; onnxruntime refuses finer ones."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     makers = {name: node for node in model.graph.node for name in node.output}
     readers = {name: node for node in model.graph.node for name in node.input}
@@ -109,7 +109,7 @@ def _set(tensor: onnx.TensorProto, value: Array) -> None:
 
 
 def _with_scales_of_biases(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A bias that has a scale gets the product of those of the input and the weights."""
+    """The model in which a bias with a scale has the product of the scales of input and weights."""
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     makers = {name: node for node in model.graph.node for name in node.output}
     for node in model.graph.node:

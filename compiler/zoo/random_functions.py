@@ -17,11 +17,11 @@ SIMPLE = (
     "Sign", "Identity", "Dropout",
 )  # fmt: skip
 SLOPED = {"Elu": (0.3, 2.0), "Celu": (0.3, 2.0), "LeakyRelu": (0.01, 0.9), "ThresholdedRelu": (0.1, 1.0)}
-"""Functions with one number, and the range of it."""
+"""Functions with one number, and the range of that number."""
 YOUNG = {"Mish": 18, "Gelu": 20, "Swish": 24}
-"""Functions, and the operator set that brought each."""
+"""Functions that are younger than usual, and the operator set that brought each."""
 POSITIVE = ("Log", "Sqrt", "Reciprocal")
-"""Functions of numbers above 0; they take those of a Sigmoid, and a little more."""
+"""Functions of numbers above 0; their input is a Sigmoid and a little more."""
 
 Function: TypeAlias = Callable[[AnyNetwork, Value, Maps], Value]
 
@@ -70,7 +70,7 @@ _declare("gelu in parts", lambda net, x, maps: net.gelu(x))
 
 @layer("Clip")
 def _clipped(net: AnyNetwork, maps: Maps) -> Made:
-    """Between two numbers, or below or above one."""
+    """A clamp between two numbers, or below or above one."""
     x, rng = maps.one(), maps.rng
     low, high = sorted((rng.uniform(-2, 2), rng.uniform(-2, 2)))
     bounds = rng.choice(((low, high), (low, None), (None, high)))
@@ -79,7 +79,7 @@ def _clipped(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("PRelu")
 def _sloped(net: AnyNetwork, maps: Maps) -> Made:
-    """One slope, or one for each channel."""
+    """A PRelu with one slope, or one for each channel."""
     x, rng = maps.one(), maps.rng
     shape = rng.choice(((1,), (x.channels, 1, 1)))
     slopes = np.array([rng.uniform(0.05, 0.6) for _ in range(math.prod(shape))]).reshape(shape)
@@ -87,7 +87,7 @@ def _sloped(net: AnyNetwork, maps: Maps) -> Made:
 
 
 def _with_number(kind: str) -> None:
-    """A map and one number, or one for each channel where that may be."""
+    """Declares a layer of a map and one number, or for some operators one number for each channel."""
 
     @layer(f"{kind} of a number")
     def _of_number(net: AnyNetwork, maps: Maps) -> Made:
@@ -101,7 +101,7 @@ def _with_number(kind: str) -> None:
 
 
 def _of_two(kind: str) -> None:
-    """Two maps of one shape, the second made of the first if there is no other."""
+    """Declares a layer of two maps of one shape; if there is no other map, the second one is made of the first."""
 
     @layer(kind)
     def _of_maps(net: AnyNetwork, maps: Maps) -> Made:
@@ -133,7 +133,7 @@ def _times(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("broadcast")
 def _broadcast(net: AnyNetwork, maps: Maps) -> Made:
-    """A map, and one value of each of its channels, or of each of its pixels."""
+    """An operation of a map and one value for each of its channels, or for each of its pixels."""
     x, rng = maps.one(), maps.rng
     small = net.global_average(x) if rng.random() < 0.5 else net.reduced("ReduceMean", x, (1,), True)
     kind = rng.choice(("Add", "Sub", "Mul"))

@@ -1,7 +1,7 @@
 """Random small networks: any layers in any order, maps of odd sizes that meet again, several inputs and outputs.
 
-A recipe says what is drawn, so that a smaller one is still a network: a layer draws its own numbers, and takes its inputs from
-whatever maps there are.
+A recipe has all that is drawn, so that a smaller recipe is still a network: a layer draws its own numbers, and takes its inputs
+from the maps that exist.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from compiler.zoo.network import OPSET, Value
 from compiler.zoo.random_layers import ALSO_OLD, LEAST_OPSET, MAKERS, AnyNetwork, Layer, Maps
 
 FAMILIES = (random_functions, random_moves, random_products, random_rows, random_windows)
-"""Imported for the layers that they declare."""
+"""The modules whose import declares the layers."""
 MOST_LAYERS = 9
 OLD, YOUNG = 9, 24
-"""Operator sets of some networks: the oldest, which has layers of its own, and one that has all functions."""
+"""The operator sets of some networks: the oldest, which has layers of its own, and one that has all functions."""
 LONG = 0.15
-"""How many maps have rows that may have to be tiled in columns, or so many rows."""
+"""The share of networks whose maps have many rows, or rows so long that they may be tiled in columns."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def kinds_of(opset: int) -> list[str]:
 
 
 def random_recipe(seed: int) -> Recipe:
-    """The first layer goes through all kinds, seed after seed, so that none is left to chance."""
+    """A random recipe. The first layer goes through all kinds, seed after seed, so that none is left to chance."""
     rng = random.Random(f"model {seed}")
     kinds = [*MAKERS]
     first = kinds[seed % len(kinds)]
@@ -57,7 +57,7 @@ def random_recipe(seed: int) -> Recipe:
 
 
 def build(recipe: Recipe) -> ModelProto:
-    """What no layer reads is an output; an input that none reads meets a ReLU."""
+    """The network of a recipe. A result that no layer reads is an output; an input that no layer reads meets a ReLU."""
     net = AnyNetwork("random", 0, recipe.opset)
     inputs = tuple(net.image(recipe.batch, recipe.size, recipe.channels, f"x{n}") for n in range(recipe.inputs))
     values, read = inputs, set[str]()

@@ -1,4 +1,4 @@
-"""Random layers that move what they read: cuts, pads, other orders and shapes."""
+"""Random layers that move their operands: cuts, pads, other orders and shapes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _split(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("Pad")
 def _padded(net: AnyNetwork, maps: Maps) -> Made:
-    """With zeros, another number, or what lies at the edge."""
+    """A map padded with zeros, another number, or its edge."""
     x, rng = maps.one(), maps.rng
     mode = rng.choice(("constant", "constant", "reflect", "edge"))
     pads = [rng.randint(0, min(2, side - 1)) for side in (*x.size, *x.size)]
@@ -46,7 +46,7 @@ def _padded(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("joined rows")
 def _joined(net: AnyNetwork, maps: Maps) -> Made:
-    """Along height or width."""
+    """Two maps joined along height or width."""
     x = maps.one()
     other = maps.like(x)
     if other is None or 2 * x.size[0] * x.size[1] > MOST_PIXELS:
@@ -73,7 +73,7 @@ def _space_to_depth(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("Transpose")
 def _turned(net: AnyNetwork, maps: Maps) -> Made:
-    """Rows and columns change places, or channels go last and come back."""
+    """A map whose rows and columns change places, or whose channels go last and come back."""
     x, rng = maps.one(), maps.rng
     if rng.random() < 0.3:
         return net.transposed_to(x, 0, 1, 3, 2)

@@ -15,7 +15,7 @@ MOST_TOKENS = 200
 
 @layer("attention")
 def _attention(net: AnyNetwork, maps: Maps) -> Made:
-    """Queries of one map, keys and values of another one, or of itself; with a factor, a mask and a softmax, or without."""
+    """Attention with queries of one map, and keys and values of any map; a factor, a mask and a softmax are optional."""
     x, rng = maps.one(), maps.rng
     y = maps.like(x) or x
     n, channels, rows, columns = x.shape
@@ -38,8 +38,10 @@ def _attention(net: AnyNetwork, maps: Maps) -> Made:
 
 
 def _mask(rng: random.Random, tokens: int) -> NDArray[np.float32]:
-    """What is added to scores: far below all of them where a token does not see another, or after the last that counts, or
-    in whole rows now and then; or small numbers, as positions have them."""
+    """A mask that is added to scores: small numbers, as for positions, or numbers far below all scores.
+
+    These are for tokens that a token does not see, for tokens after the last that counts, or sometimes for whole rows.
+    """
     low = rng.choice((-100.0, -1e4, -1e9))
     kind, seen = rng.choice(("causal", "padded", "rows", "positions")), rng.randrange(tokens)
     mask = np.zeros((tokens, tokens), np.float32)

@@ -10,9 +10,9 @@ from compiler.zoo.random_layers import AnyNetwork, Made, Maps, layer
 
 LAST, SECOND = (0, 2, 3, 1), (0, 3, 1, 2)
 NORMALISATIONS = {"LayerNormalization": 0, "RMSNormalization": 23}
-"""And the operator set that brought each, if it is younger than usual."""
+"""The normalisations, and the operator set that brought each, if it is younger than usual."""
 BESIDE = 0.2
-"""How many go over the columns of a map instead, which no unit does."""
+"""The share of layers over the columns of a map, which no unit computes."""
 
 
 def _declare(kind: str, least_opset: int) -> None:

@@ -41,7 +41,7 @@ def _transposed(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("uneven transposed")
 def _uneven_transposed(net: AnyNetwork, maps: Maps) -> Made:
-    """Kernel, stride and pads of each side apart; surplus rows and columns; groups."""
+    """A transposed convolution with different kernel, stride and pads on each side, surplus rows and columns, and groups."""
     x, rng = maps.one(), maps.rng
     kernel, stride = ([rng.randint(1, most) for _ in range(2)] for most in (4, 3))
     pads = [rng.randint(0, (taps - 1) // 2) for taps in (*kernel, *kernel)]
@@ -68,12 +68,12 @@ def _pooled(net: AnyNetwork, maps: Maps) -> Made:
     if min(x.size) + 2 * pad < kernel:
         return None
     pool = net.max_pool if rng.random() < 0.5 else net.average_pool
-    # A last window that begins beyond the map is counted in some versions of ONNX and not in others.
+    # A last window that begins beyond the map counts in some versions of ONNX and not in others.
     return pool(x, kernel, stride, (pad,) * 4, ceil_mode=not pad and stride <= kernel and rng.random() < 0.5)
 
 
 def _uneven_pool(kind: str) -> None:
-    """Kernel, stride, dilation and pads of each side apart; padding that counts."""
+    """Declares a pool with different kernel, stride, dilation and pads on each side; padding may count."""
 
     @layer(kind)
     def _pool(net: AnyNetwork, maps: Maps) -> Made:
@@ -83,7 +83,7 @@ def _uneven_pool(kind: str) -> None:
         reach = [(taps - 1) * d + 1 for taps, d in zip(kernel, dilation, strict=True)]
         pads = [rng.randint(0, taps - 1) for taps in (*kernel, *kernel)]
         room = [x.size[n] + pads[n] + pads[n + 2] - reach[n] for n in range(2)]
-        # No window may lie in the padding alone: its average is of nothing.
+        # No window may lie in the padding alone: it would have nothing to average.
         if min(room) < 0 or any(max(pads[n], pads[n + 2]) >= min(reach[n], x.size[n]) for n in range(2)):
             return None
         more = {"dilations": dilation} if kind == "MaxPool" else {"count_include_pad": rng.randint(0, 1)}
@@ -125,7 +125,7 @@ def _dense(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("MatMul")
 def _rows(net: AnyNetwork, maps: Maps) -> Made:
-    """A dense layer on each pixel, as tokens: channels last; and back."""
+    """A dense layer on each pixel as a token, with channels last, and the map again in most cases."""
     x = maps.one()
     n, channels, rows, columns = x.shape
     tokens = net.transposed_to(net.reshaped(x, n, channels, rows * columns), 0, 2, 1)
@@ -152,7 +152,7 @@ def _upsampled(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("Resize")
 def _resized(net: AnyNetwork, maps: Maps) -> Made:
-    """To any size, nearest in every way that there is; or linear by whole factors."""
+    """A map resized to any size by nearest neighbours in any of their modes, or linearly by whole factors."""
     x, rng = maps.one(), maps.rng
     if rng.random() < 0.6:
         size = tuple(rng.randint(1, 24) for _ in range(2))
@@ -171,7 +171,7 @@ def _resized(net: AnyNetwork, maps: Maps) -> Made:
 
 @layer("Upsample")
 def _upsample_of_old(net: AnyNetwork, maps: Maps) -> Made:
-    """Only in old operator sets; in others the layer does not fit."""
+    """An Upsample, which only old operator sets have."""
     x, rng = maps.one(), maps.rng
     factors = (rng.randint(1, 3), rng.randint(1, 3))
     size = (x.size[0] * factors[0], x.size[1] * factors[1])

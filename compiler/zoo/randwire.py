@@ -1,8 +1,8 @@
 """RandWire (Xie et al., 2019), the small regime: three stages of randomly wired nodes, of 78, 156 and 312 channels.
 
-Each node adds what it reads, then comes ReLU, depthwise 3x3 and point-wise. Changed: the sum's learnt weights are folded
-into what is added; the average over a stage's last nodes is a sum, whose scale the next stage's weights take; batch
-normalisation is folded.
+Each node adds its inputs; ReLU, depthwise 3x3 and point-wise follow. Changed: the sum's learnt weights are folded into its
+operands; the average over a stage's last nodes is a sum, whose scale the next stage's weights take; batch normalisation is
+folded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def randwire(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, channels: int = 78, wiring: int = 0,
     nodes: int = 32, degree: int = 4, p: float = 0.75,
 ) -> ModelProto:  # fmt: skip
-    """``wiring``: the seed of the first stage's graph; the other stages take the two that follow."""
+    """RandWire. ``wiring`` is the seed of the first stage's graph; the other stages have the two seeds that follow."""
     net = Network("randwire", seed)
     x = net.conv(net.image(batch, size), channels // 2, 3, 2)
     x = net.conv(net.relu(x), channels, 3, 2)
@@ -31,7 +31,7 @@ def randwire(
 
 
 def watts_strogatz(nodes: int, degree: int, p: float, seed: int) -> list[set[int]]:
-    """The neighbours of each node of a connected small-world graph; drawn as NetworkX does, so that seeds mean the same."""
+    """The neighbours of each node of a connected small-world graph; a seed gives the same graph as in NetworkX."""
     rng = random.Random(seed)
     while True:
         found = _rewired_ring(nodes, degree, p, rng)
@@ -43,7 +43,7 @@ def watts_strogatz(nodes: int, degree: int, p: float, seed: int) -> list[set[int
 
 
 def _rewired_ring(nodes: int, degree: int, p: float, rng: random.Random) -> list[set[int]]:
-    """A ring in which each node knows its nearest ones; then each edge is led elsewhere with probability ``p``."""
+    """A ring in which each node is linked to its nearest ones; then each edge moves elsewhere with probability ``p``."""
     found: list[set[int]] = [set() for _ in range(nodes)]
     edges = [(node, (node + distance) % nodes) for distance in range(1, degree // 2 + 1) for node in range(nodes)]
     for one, other in edges:
@@ -65,7 +65,7 @@ def _rewired_ring(nodes: int, degree: int, p: float, rng: random.Random) -> list
 
 
 def _stage(net: Network, x: Value, channels: int, neighbours: Sequence[set[int]]) -> Value:
-    """Nodes run from low to high numbers. Those that read no other read the stage's input, at stride 2."""
+    """A stage. Nodes run from low to high numbers; those without a lower neighbour read the stage's input, at stride 2."""
     made: list[Value] = []
     for node, near in enumerate(neighbours):
         read = [made[other] for other in sorted(near) if other < node]

@@ -1,7 +1,7 @@
-"""ResNet (He et al., 2015), batch normalisation folded into the convolutions.
+"""ResNet (He et al., 2015), with batch normalisation folded into the convolutions.
 
-The usual variant ("v1.5", torchvision's) has the stride of a bottleneck in its 3x3: ResNet-50 is 4.09 GMAC. With
-``v1`` it is in the first 1x1, as in the paper, in Caffe's models and so in DNNVM's tables: 3.86 GMAC.
+The usual variant ("v1.5", torchvision's) has the stride of a bottleneck in its 3x3: ResNet-50 is 4.09 GMAC. With ``v1`` it is
+in the first 1x1, as in the paper, in Caffe's models and so in DNNVM's tables: 3.86 GMAC.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def resnet50(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000
 def resnext50(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, blocks: tuple[int, ...] = (3, 4, 6, 3)
 ) -> ModelProto:
-    """32 groups of 4 channels (Xie et al., 2017)."""
+    """ResNeXt-50 with 32 groups of 4 channels (Xie et al., 2017)."""
     return _bottlenecks("resnext50", blocks, batch, size, seed, classes, wider=2, groups=32)
 
 
 def wide_resnet50(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, blocks: tuple[int, ...] = (3, 4, 6, 3)
 ) -> ModelProto:
-    """Twice as wide within the bottlenecks (Zagoruyko and Komodakis, 2016)."""
+    """A ResNet-50 that is twice as wide within the bottlenecks (Zagoruyko and Komodakis, 2016)."""
     return _bottlenecks("wide_resnet50", blocks, batch, size, seed, classes, wider=2)
 
 
@@ -64,7 +64,7 @@ def _bottlenecks(
 
 
 def dilated_features(net: Network, x: Value, blocks: tuple[int, ...] = (3, 4, 6, 3)) -> Value:
-    """ResNet-50 at an eighth of the size: the last two stages dilate where they would halve it, as torchvision's do."""
+    """The features of ResNet-50 at an eighth of the size: the last two stages dilate instead of halving, as in torchvision."""
     x = _stem(net, x)
     dilation = 1
     for stage, count in enumerate(blocks, start=1):

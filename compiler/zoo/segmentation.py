@@ -9,7 +9,7 @@ from compiler.zoo.resnet import dilated_features
 from compiler.zoo.squeeze import V3_LARGE, GatedNetwork, v3_features
 
 RATES = (12, 24, 36)
-"""Dilations of the pyramid at an eighth of the size."""
+"""The dilations of the pyramid at an eighth of the size."""
 
 
 def fcn_resnet50(
@@ -38,7 +38,7 @@ def deeplabv3_resnet50(
 
 
 def lraspp_mobilenet_v3(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 21) -> ModelProto:
-    """The last stage of MobileNetV3-Large dilates; a gate from the mean of all, and the details of an eighth of the size."""
+    """LR-ASPP: MobileNetV3-Large with a dilated last stage, a gate from the mean of all, and details at 1/8 of the size."""
     net = GatedNetwork("lraspp_mobilenet_v3", seed)
     image = net.image(batch, size)
     deep, fine = v3_features(net, image, V3_LARGE, dilated=12)

@@ -1,4 +1,4 @@
-"""ShuffleNet-v2 (Ma et al., 2018), as torchvision exports it: half of the channels pass by, the shuffle in five dimensions."""
+"""ShuffleNet-v2 (Ma et al., 2018), as torchvision exports it: half of the channels pass by; the shuffle has five dimensions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ V3_LARGE = (
     (3, 184, 80, False, True, 1), (3, 184, 80, False, True, 1), (3, 480, 112, True, True, 1), (3, 672, 112, True, True, 1),
     (5, 672, 160, True, True, 2), (5, 960, 160, True, True, 1), (5, 960, 160, True, True, 1),
 )  # fmt: skip
-"""Kernel, expanded channels, channels, gate, HardSwish (else ReLU), stride."""
+"""The kernel, expanded channels, channels, gate, HardSwish (else ReLU) and stride of each block."""
 V3_SMALL = (
     (3, 16, 16, True, False, 2), (3, 72, 24, False, False, 2), (3, 88, 24, False, False, 1), (5, 96, 40, True, True, 2),
     (5, 240, 40, True, True, 1), (5, 240, 40, True, True, 1), (5, 120, 48, True, True, 1), (5, 144, 48, True, True, 1),
@@ -26,16 +26,16 @@ V2_S = (
     (1, 24, 2, 1, True), (4, 48, 4, 2, True), (4, 64, 4, 2, True), (4, 128, 6, 2, False), (6, 160, 9, 1, False),
     (6, 256, 15, 2, False),
 )  # fmt: skip
-"""Expansion, channels, blocks, stride of the first, whether expansion and depthwise convolution are one 3x3."""
+"""The expansion, channels, blocks, stride of the first, and whether expansion and depthwise convolution are one 3x3."""
 B0 = (
     (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
     (6, 320, 1, 1, 3),
 )  # fmt: skip
-"""Expansion, channels, blocks, stride of the first, kernel."""
+"""The expansion, channels, blocks, stride of the first, and kernel."""
 
 
 class GatedNetwork(TokenNetwork):
-    """Activations and gates of these networks."""
+    """A network with the activations and gates of these networks."""
 
     def hard_swish(self, x: Value) -> Value:
         return self._node("HardSwish", [x], x.shape, Moments(0.3, 0.5))
@@ -49,7 +49,7 @@ class GatedNetwork(TokenNetwork):
     def gated(
         self, x: Value, squeezed: int, *, hard: bool, between: Callable[[Value], Value] | None = None
     ) -> Value:
-        """A factor between 0 and 1 for each channel, made of the means of all."""
+        """The map times a factor between 0 and 1 for each channel, which depends on the means of all channels."""
         y = self.conv(self.global_average(x), squeezed)
         y = self.conv((between or (self.relu if hard else self.silu))(y), x.channels)
         gate = self._node("HardSigmoid", [y], y.shape, Moments(0.5, 0.05), alpha=1 / 6) if hard else self.sigmoid(y)
@@ -67,7 +67,7 @@ def mobilenet_v3(
 def v3_features(
     net: GatedNetwork, x: Value, blocks: tuple[tuple[int, int, int, bool, bool, int], ...] = V3_LARGE, dilated: int = 99
 ) -> tuple[Value, Value]:
-    """The last map, and the last of an eighth of the size; from block ``dilated`` on kernels dilate instead of halving."""
+    """The last map, and the last of an eighth of the size. From block ``dilated`` on kernels dilate instead of halving."""
     side = x.size[0]
     x = eighth = net.hard_swish(net.conv(x, 16, 3, 2))
     for number, (kernel, expanded, channels, gate, hard, stride) in enumerate(blocks):

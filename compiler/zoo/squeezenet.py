@@ -7,7 +7,7 @@ from onnx import ModelProto
 from compiler.zoo.network import Network, Value
 
 FIRES = ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))
-"""Channels of the squeeze layer and of each of the two expand layers."""
+"""The channels of the squeeze layer and of each of the two expand layers."""
 
 
 def squeezenet(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000) -> ModelProto:

@@ -15,7 +15,7 @@ class _Pixels(TokenNetwork):
 
 
 def espcn(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1, factor: int = 3) -> ModelProto:
-    """``classes``: channels of the image that is made larger."""
+    """ESPCN; ``classes`` are the channels of the image that is enlarged."""
     net = _Pixels("espcn", seed)
     x = net.relu(net.conv(net.image(batch, size, classes), 64, 5))
     x = net.relu(net.conv(x, 64, 3))

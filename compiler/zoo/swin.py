@@ -14,7 +14,7 @@ def swin(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, width: int = 96,
     depths: tuple[int, ...] = (2, 2, 6, 2), window: int = 7,
 ) -> ModelProto:  # fmt: skip
-    """One head for each 32 features; between stages four neighbours become one token of twice the features."""
+    """Swin, with one head for each 32 features. Between stages four neighbours become one token of twice the features."""
     net = TokenNetwork("swin", seed)
     x = net.conv(net.image(batch, size), width, 4, 4, (0, 0, 0, 0))
     x = net.layer_norm(net.transposed_to(x, 0, 2, 3, 1))
@@ -44,7 +44,7 @@ def _windowed(net: TokenNetwork, x: Value, window: int, shift: int) -> Value:
 
 
 def _apart(h: int, w: int, side: int, shift: int) -> NDArray[np.float32]:
-    """Of the tokens in each window of a rolled map: -100 where two were no neighbours before."""
+    """The mask of the tokens in each window of a rolled map: -100 for two tokens that were no neighbours before."""
     bands = [np.searchsorted([size - side, size - shift], np.arange(size), "right") for size in (h, w)]
     regions = bands[0][:, None] * 3 + bands[1]
     windows = regions.reshape(h // side, side, w // side, side).transpose(0, 2, 1, 3).reshape(-1, side * side)
@@ -60,7 +60,7 @@ def _rolled(net: TokenNetwork, x: Value, shift: int) -> Value:
 
 
 def _merged(net: TokenNetwork, x: Value) -> Value:
-    """Four neighbours as one token: strided slices one after another, normalised, halved by a dense layer."""
+    """Four neighbours as one token: their pixels are joined, normalised, and halved by a dense layer."""
     n, h, w, c = x.shape
     pixels = net.transposed_to(net.reshaped(x, n, h // 2, 2, w // 2, 2, c), 0, 1, 3, 4, 2, 5)
     return net.linear(net.layer_norm(net.reshaped(pixels, n, h // 2, w // 2, 4 * c)), 2 * c)

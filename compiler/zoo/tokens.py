@@ -15,10 +15,10 @@ from compiler.zoo.network import Network, Value
 
 
 class TokenNetwork(Network):
-    """Tokens are batch x tokens x features, or batch x rows x columns x features."""
+    """A network of tokens: batch x tokens x features, or batch x rows x columns x features."""
 
     def linear(self, x: Value, features: int, gain: float = 1.0) -> Value:
-        """nn.Linear: on two dimensions a Gemm, else a product and the sum with its bias."""
+        """A nn.Linear: on two dimensions a Gemm, else a product and the sum with its bias."""
         if len(x.shape) == 2:
             return self.dense(x, features)
         weight = moments.weights(self._rng, (features, x.shape[-1]), x.shape[-1], x.moments) * np.float32(gain)
@@ -27,7 +27,7 @@ class TokenNetwork(Network):
         return self._between("Add", self._constant("bias", self._offsets(features)), product, shape, Moments(0.0, gain**2))
 
     def gelu(self, x: Value) -> Value:
-        """The exact form, by the error function."""
+        """GELU in its exact form, by the error function."""
         scaled = self.scaled(x, math.sqrt(2), "Div")
         erf = self._node("Erf", [scaled], x.shape, Moments(0.0, 0.5))
         lifted = self._node("Add", [erf], x.shape, Moments(1.0, 0.5), [self._constant("one", np.array(1, np.float32))])
@@ -40,17 +40,17 @@ class TokenNetwork(Network):
         return self._node(kind, [x], x.shape, result, [self._constant("number", np.array(number, np.float32))])
 
     def layer_scale(self, x: Value, shape: Sequence[int]) -> Value:
-        """A learnt factor for each feature; ``shape`` is how the factors are broadcast."""
+        """The product with a learnt factor for each feature; ``shape`` is that of the factors as they are broadcast."""
         factors = self._rng.uniform(0.5, 1.0, shape).astype(np.float32)
         return self._between("Mul", self._constant("scale", factors), x, x.shape, Moments(0.0, 0.6 * x.moments.variance))
 
     def embedded(self, x: Value) -> Value:
-        """A learnt number is added to each element."""
+        """The sum with a learnt number for each element."""
         table = self._rng.standard_normal((1, *x.shape[1:]), dtype=np.float32) * np.float32(0.1)
         return self._node("Add", [x], x.shape, x.moments, [self._constant("position", table)])
 
     def behind_a_token(self, x: Value) -> Value:
-        """A learnt token before those of ``x``."""
+        """The tokens behind a learnt token."""
         n, tokens, features = x.shape
         learnt = self._constant("token", self._rng.standard_normal((n, 1, features), dtype=np.float32))
         return self._node("Concat", [Value(learnt, (n, 1, features)), x], (n, tokens + 1, features), x.moments, axis=1)
@@ -93,7 +93,7 @@ class TokenNetwork(Network):
         return self._node("Concat", parts, shape, parts[0].moments, axis=axis)
 
     def every(self, x: Value, axes: Sequence[int], step: int) -> Value:
-        """Of some axes, every so many from the first one on: slices one after another."""
+        """Every ``step``-th element along some axes, from the first one on: slices one after another."""
         for axis in axes:
             names = ("start", 0), ("end", x.shape[axis]), ("axis", axis), ("step", step)
             bounds = [self._constant(name, np.array([value], np.int64)) for name, value in names]
@@ -109,12 +109,12 @@ class TokenNetwork(Network):
         return self._node("Pad", [x], shape, x.moments, parameters, mode="constant")
 
     def quotient(self, x: Value, sums: Value, least: float = 1e-5) -> Value:
-        """``x`` over what it is broadcast to, and a little more."""
+        """The quotient of ``x`` and ``sums``, which are broadcast and a little increased."""
         above = self._node("Add", [sums], sums.shape, sums.moments, [self._constant("least", np.array(least, np.float32))])
         return self._node("Div", [x, above], x.shape, Moments(0.0, x.moments.power / above.moments.power))
 
     def conv1d(self, x: Value, channels: int, kernel: int = 1, groups: int = 1) -> Value:
-        """Over tokens that come last, of odd kernels."""
+        """A convolution over tokens, which come last; its kernel is odd."""
         n, inputs, tokens = x.shape
         shape = (channels, inputs // groups, kernel)
         weight = moments.weights(self._rng, shape, math.prod(shape[1:]), x.moments)
@@ -131,9 +131,9 @@ class TokenNetwork(Network):
     def attention(
         self, x: Value, heads: int, width: int, bias: bool = False, mask: NDArray[np.float32] | None = None
     ) -> Value:
-        """Self-attention over the tokens of ``x`` (batch x tokens x features), ``width`` features in all heads.
+        """Self-attention over the tokens of ``x`` (batch x tokens x features), with ``width`` features in all heads.
 
-        ``mask``: windows x tokens x tokens, added to the scores of all heads in a window.
+        ``mask`` is windows x tokens x tokens, added to the scores of all heads in a window.
         """
         n, tokens, _ = x.shape
         size = width // heads
@@ -159,7 +159,7 @@ class TokenNetwork(Network):
         return self.linear(self.gelu(self.linear(x, hidden)), x.shape[-1], 0.5)
 
     def product(self, a: Value, b: Value) -> Value:
-        """Of two activations, in heads."""
+        """The product of two activations in heads."""
         shape = (*a.shape[:-1], b.shape[-1])
         return self._node("MatMul", [a, b], shape, Moments(0.0, a.shape[-1] * a.moments.power * b.moments.power))
 

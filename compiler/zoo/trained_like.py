@@ -1,4 +1,4 @@
-"""What trained models have and random ones have not: weights of odd distributions, and the forms in which exporters write them.
+"""Traits of trained models that random ones lack: weights of odd distributions, and the forms that exporters write.
 
 Each trait takes a float model and gives it another form, or other weights. Traits of form are for models that nobody quantises
 afterwards: onnxruntime's tool does not know them all.
@@ -16,14 +16,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 Float32 = NDArray[np.float32]
 LAYERS = {"Conv": 0, "ConvTranspose": 1, "Gemm": 1, "MatMul": 1}
-"""Operators with weights, and the axis along which these lie by output channel."""
+"""The operators with weights, and the axis of the weights' output channels."""
 PLANES = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
 LEFT = 0.2
-"""Of sparse weights."""
+"""The share of sparse weights that is left."""
 
 
 def trained_like(model: onnx.ModelProto, traits: Sequence[str], seed: int) -> onnx.ModelProto:
-    """A copy with these traits."""
+    """A copy of the model with these traits."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     for trait in traits:
@@ -32,7 +32,7 @@ def trained_like(model: onnx.ModelProto, traits: Sequence[str], seed: int) -> on
 
 
 def _weights(model: onnx.ModelProto) -> list[tuple[onnx.TensorProto, int]]:
-    """Constants that layers read as weights, and the axis of the outputs."""
+    """The constants that layers read as weights, with the axis of the outputs."""
     axes = {node.input[1]: LAYERS[node.op_type] for node in model.graph.node if node.op_type in LAYERS}
     found = [tensor for tensor in model.graph.initializer if tensor.name in axes and len(tensor.dims) >= 2]
     return [(tensor, axes[tensor.name]) for tensor in found if tensor.data_type == TensorProto.FLOAT]
@@ -49,22 +49,22 @@ def _by_channel(values: Float32, axis: int, factors: NDArray[np.float64]) -> Any
 
 
 def heavy_tails(model: onnx.ModelProto, rng: np.random.Generator) -> None:
-    """A few weights are many times as large as the others."""
+    """Makes a few weights many times as large as the others."""
     _change(model, lambda values, _: values * np.minimum(np.abs(rng.standard_t(2, values.shape)), 30))
 
 
 def dead_channels(model: onnx.ModelProto, rng: np.random.Generator) -> None:
-    """Outputs whose weights are all zero, as pruning and strong decay leave them."""
+    """Makes all weights of some outputs zero, as pruning and strong decay do."""
     _change(model, lambda values, axis: _by_channel(values, axis, np.where(rng.random(values.shape[axis]) > 0.3, 1.0, 0.0)))
 
 
 def uneven_channels(model: onnx.ModelProto, rng: np.random.Generator) -> None:
-    """Outputs of very different size, as batch normalisation leaves them when it is folded."""
+    """Makes outputs very different in size, as folded batch normalisation does."""
     _change(model, lambda values, axis: _by_channel(values, axis, np.exp2(rng.uniform(-6, 2, values.shape[axis]))))
 
 
 def half_constants(model: onnx.ModelProto, _: np.random.Generator) -> None:
-    """Weights in float16 behind a Cast."""
+    """Stores weights in float16 behind a Cast."""
     for tensor, _axis in _weights(model):
         name, values = tensor.name, numpy_helper.to_array(tensor).astype(np.float16)
         tensor.CopyFrom(numpy_helper.from_array(values, f"{name}/half"))
@@ -72,7 +72,7 @@ def half_constants(model: onnx.ModelProto, _: np.random.Generator) -> None:
 
 
 def sparse_constants(model: onnx.ModelProto, rng: np.random.Generator) -> None:
-    """Weights most of which are zero, and are left out."""
+    """Makes most weights zero, and leaves them out."""
     for tensor, _axis in _weights(model):
         values = numpy_helper.to_array(tensor)
         places = np.flatnonzero(rng.random(values.size) < LEFT).astype(np.int64)
@@ -89,7 +89,7 @@ def _more(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], constants: di
 
 
 def endless_constants(model: onnx.ModelProto, _: np.random.Generator) -> None:
-    """Minus infinity as a mask, and NaN for what is missing, behind the first output; a bound and a zero in their place."""
+    """Adds a mask of minus infinity and NaN for missing values behind the first output, then a bound and zeros for them."""
     y = model.graph.output[0].name
     constants = {
         "mask/zero": np.float32(0), "mask/least": np.float32(-3), "mask/endless": np.float32(-np.inf),
@@ -107,7 +107,7 @@ def endless_constants(model: onnx.ModelProto, _: np.random.Generator) -> None:
 
 
 def captured(model: onnx.ModelProto, _: np.random.Generator) -> None:
-    """If and Loop that read the first output from within."""
+    """Adds an If and a Loop that read the first output from within."""
     y = model.graph.output[0].name
     info = onnx.ValueInfoProto
     whole, flag = (helper.make_tensor_value_info(n, t, []) for n, t in (("turn", TensorProto.INT64), ("on", TensorProto.BOOL)))
@@ -132,7 +132,7 @@ def captured(model: onnx.ModelProto, _: np.random.Generator) -> None:
 
 
 def channels_last(model: onnx.ModelProto, _: np.random.Generator) -> None:
-    """Every window on planes between a Transpose to channels second and one back, as converters of other formats write it."""
+    """Puts every window on planes between a Transpose to channels second and one back, as converters of other formats do."""
     ranks = {tensor.name: len(tensor.dims) for tensor in model.graph.initializer}
     nodes: list[onnx.NodeProto] = []
     for number, node in enumerate(model.graph.node):

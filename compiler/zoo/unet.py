@@ -7,11 +7,11 @@ from onnx import ModelProto
 from compiler.zoo.network import Network, Value
 
 DEPTH = 4
-"""Times the size is halved, and the channels doubled."""
+"""How often the size is halved, and the channels are doubled."""
 
 
 def unet(batch: int = 1, size: int = 256, seed: int = 0, classes: int = 2, width: int = 16, resize: bool = False) -> ModelProto:
-    """``size`` is a multiple of 16; ``width`` channels at full size (the paper's: 64).
+    """U-Net; ``size`` is a multiple of 16, and there are ``width`` channels at full size (the paper has 64).
 
     With ``resize`` the way up is a bilinear resize and a 1x1 convolution instead of a 2x2 transposed one.
     """

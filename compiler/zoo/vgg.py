@@ -8,7 +8,7 @@ from compiler.zoo.network import Network
 
 
 def vgg16(batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, dense: bool = True) -> ModelProto:
-    """Without ``dense`` it ends with the last pool, as papers on convolutions count it."""
+    """VGG-16. Without ``dense`` it ends with the last pool, as papers on convolutions count it."""
     return _vgg("vgg16", (2, 2, 3, 3, 3), batch, size, seed, classes, dense)
 
 

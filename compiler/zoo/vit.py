@@ -12,8 +12,10 @@ def vit(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, patch: int = 16, width: int = 192, depth: int = 12,
     heads: int = 3, token: bool = False,
 ) -> ModelProto:  # fmt: skip
-    """Patches as tokens, positions added, the mean of all tokens classified. ``token``: a learnt one goes before them, which is
-    classified instead, as DeiT has it."""
+    """A vision transformer: patches are tokens, positions are added, and the mean of all tokens is classified.
+
+    With ``token`` a learnt token comes before the others and is classified instead, as in DeiT.
+    """
     net = TokenNetwork("deit" if token else "vit", seed)
     x = _patches(net, batch, size, patch, width)
     x = net.embedded(net.behind_a_token(x) if token else x)
@@ -29,7 +31,7 @@ def vit(
 def mixer(
     batch: int = 1, size: int = 224, seed: int = 0, classes: int = 1000, patch: int = 16, width: int = 512, depth: int = 8
 ) -> ModelProto:
-    """Dense layers over tokens and over features in turn."""
+    """The mixer: dense layers over tokens and over features in turn."""
     net = TokenNetwork("mixer", seed)
     x = _patches(net, batch, size, patch, width)
     for block in range(depth):
@@ -41,7 +43,7 @@ def mixer(
 
 
 def _patches(net: TokenNetwork, batch: int, size: int, patch: int, width: int) -> Value:
-    """Batch x tokens x features."""
+    """The patches of images as batch x tokens x features."""
     x = net.conv(net.image(batch, size), width, patch, patch, (0, 0, 0, 0))
     tokens = x.size[0] * x.size[1]
     return net.transposed_to(net.reshaped(x, batch, width, tokens), 0, 2, 1)

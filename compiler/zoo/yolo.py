@@ -10,7 +10,7 @@ ANCHORS = 3
 
 
 def yolov3_tiny(batch: int = 1, size: int = 416, seed: int = 0, classes: int = 80) -> ModelProto:
-    """``size`` is a multiple of 32; the outputs have 1/32 and 1/16 of it."""
+    """YOLOv3-tiny; ``size`` is a multiple of 32, and the outputs have 1/32 and 1/16 of it."""
     net = Network("yolov3_tiny", seed)
     x = net.image(batch, size)
     for channels in (16, 32, 64, 128):

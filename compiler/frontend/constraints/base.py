@@ -8,10 +8,10 @@ from typing import Any
 Constraint = Callable[..., bool]
 
 CONSTRAINTS: dict[str, list[Constraint]] = {}
-"""Constraints of each operator."""
+"""The constraints of each operator."""
 
 ALWAYS: list[Constraint] = []
-"""Constraints of every operator."""
+"""The constraints of every operator."""
 
 
 class Unsupported(Exception):
@@ -41,17 +41,17 @@ def always(function: Constraint) -> Constraint:
 
 
 def declared(op_type: str, constraint: Constraint) -> bool:
-    """Whether the table of support says that the operator asks for it."""
+    """Whether the table of support says that the operator has the constraint."""
     return constraint in ALWAYS or constraint in CONSTRAINTS.get(op_type, ())
 
 
 def sentence(constraint: Constraint) -> str:
-    """The docstring as one line."""
+    """The docstring of a constraint as one line."""
     return " ".join((constraint.__doc__ or constraint.__name__).split())
 
 
 def refusal(constraint: Constraint) -> str:
-    """What a node is told that does not satisfy it."""
+    """The reason for a node that does not satisfy a constraint."""
     return f"not satisfied: {sentence(constraint)}"
 
 

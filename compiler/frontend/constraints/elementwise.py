@@ -10,7 +10,7 @@ UNARY = (
     "Softsign", "Mish", "Gelu", "ThresholdedRelu", "Erf", "Exp", "Log", "Sqrt", "Abs", "Neg", "Reciprocal", "Sin", "Cos",
     "Floor", "Ceil", "Round", "Sign", "Swish",
 )  # fmt: skip
-"""Functions of each element alone."""
+"""Functions of each element by itself."""
 
 
 @constrains("Clip", "Div", "Pow")

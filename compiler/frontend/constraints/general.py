@@ -20,7 +20,7 @@ QUANTISED = (
 """Operators that carry scales and zero-points of activations."""
 PAIRS = ("Add", "Sub", "Mul", "Min", "Max", "QLinearAdd", "QLinearMul")
 MOST_SIDE = 65_535
-"""The most channels, as bytes of a pixel, that LOAD and SAVE can name (their fields ``run`` and ``step``)."""
+"""The most channels, in bytes of a pixel, that LOAD and SAVE can name (in their fields ``run`` and ``step``)."""
 
 
 @constrains("QuantizeLinear", "DequantizeLinear", *QUANTISED)

@@ -12,64 +12,64 @@ from isa.requantisation import LONG_SUM_BITS
 
 LONG = ("Conv", "Gemm", "MatMul", "AveragePool", "GlobalAveragePool", "ReduceMean", "Add")
 MOST = (1 << 15) + (1 << 7)
-"""What a number of two bytes, the low one less 128, is at most."""
+"""The greatest distance from 0 of a number of two bytes, the low one less 128."""
 MOST_JOINED = 512
 MOST_RATIO = 127
 
 
 @constrains(*LONG)
 def long_built(lanes: int, of_machine: int) -> bool:
-    """Of 16-bit activations: the machine has act16, and words of as many channels as the model is divided by."""
+    """With 16-bit activations, the machine has act16, and its words have as many channels as the model is divided by."""
     return lanes == of_machine
 
 
 @constrains("Conv", "AveragePool", "GlobalAveragePool", "ReduceMean")
 def long_group(groups: int, inputs: int) -> bool:
-    """Of 16-bit activations: groups fill whole words of channels, or all that share words have at most 512 inputs."""
+    """With 16-bit activations, groups fill whole words of channels, or the groups that share words have at most 512 inputs."""
     return groups == 1 or inputs <= MOST_JOINED
 
 
 @constrains(*LONG)
 def long_sides(rank: int) -> bool:
-    """Of 16-bit activations: the tensors have two to four dimensions."""
+    """With 16-bit activations, the tensors have two to four dimensions."""
     return 2 <= rank <= 4
 
 
 @constrains("AveragePool")
 def long_counted(left_out: bool) -> bool:
-    """Of 16-bit activations: an average counts its padding, or has none."""
+    """With 16-bit activations, an average counts its padding, or has none."""
     return not left_out
 
 
 @constrains("Add")
 def long_ratio(nearest: Fraction, first: np.float32, second: np.float32) -> bool:
-    """Of 16-bit activations: the scales of what is added are as two whole numbers of at most 127."""
+    """With 16-bit activations, the scales of the operands of a sum are as two whole numbers of at most 127."""
     few = 0 < nearest.numerator <= MOST_RATIO
     return few and bool(np.float32(float(first) / nearest.numerator * nearest.denominator) == second)
 
 
 @constrains("Add")
 def long_pair(alike: bool, inputs: int) -> bool:
-    """Of 16-bit activations: what is added are two tensors of 16 bits and one shape, with at most 256 channels each."""
+    """With 16-bit activations, the operands of a sum have 16 bits, one shape, and at most 256 channels each."""
     return alike and inputs <= MOST_JOINED
 
 
 @constrains(*LONG)
 def long_sums(weights: Array, bias: Array) -> bool:
-    """Of 16-bit activations: no sum can leave 36 bits, that is, weights of an output amount to less than about 2^20."""
+    """With 16-bit activations, no sum can leave 36 bits: the weights of an output amount to less than about 2^20."""
     amount = np.abs(weights).reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
     return bool((amount * MOST + np.abs(bias) < 1 << LONG_SUM_BITS - 1).all())
 
 
 @constrains(*LONG)
 def long_bias(bias: Array) -> bool:
-    """Of 16-bit activations: the bias, with what zero-points add to it, fits 32 bits."""
+    """With 16-bit activations, the bias, with what zero-points add to it, fits 32 bits."""
     return bool((np.abs(bias) < 1 << 31).all())
 
 
 @constrains("Concat", "Slice", "Split", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def long_moves(found: bool) -> bool:
-    """Of 16-bit activations: channels are joined and cut by whole words, and a map is viewed as itself or flattened for a dense
+    """With 16-bit activations, channels are joined and cut by whole words. A view keeps the map, or flattens it for a dense
     layer."""
     return found
 

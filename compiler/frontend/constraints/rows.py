@@ -26,8 +26,8 @@ def row_fits(length: int) -> bool:
 
 @constrains(*SOFTMAXES, *NORMALISATIONS, "QuantizeLinear")
 def numbers_fit(found: object) -> bool:
-    """ROW holds its numbers: the output scale of a softmax is above 1/512, factors, offsets and epsilon of a normalisation are
-    moderate."""
+    """ROW holds its numbers: a softmax has an output scale above 1/512, a normalisation moderate factors, offsets and
+    epsilon."""
     return found is not None
 
 

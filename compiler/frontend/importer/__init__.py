@@ -1,1 +1,1 @@
-"""From a quantised ONNX model to XGraph: one rule per family of operators."""
+"""Imports a quantised ONNX model to XGraph, with one rule for each family of operators."""

@@ -18,12 +18,12 @@ Int8 = NDArray[np.int8]
 
 
 def fixed(values: Array, params: Params) -> Fixed:
-    """As the model stores it."""
+    """The constant as the model stores it, with its numbers in int8."""
     return Fixed((values ^ 0x80).view(np.int8) if values.dtype == np.uint8 else values, params)
 
 
 def dequantised_constant(ctx: Context, name: str) -> Fixed | None:
-    """The constant that DequantizeLinear makes real, if it is of eight bits with one scale."""
+    """The int8 constant behind a DequantizeLinear, if it has eight bits and one scale."""
     maker = ctx.producers.get(name)
     stored = ctx.constant(maker.inputs[0]) if maker is not None and maker.op_type == "DequantizeLinear" else None
     if stored is None or maker is None:
@@ -32,7 +32,7 @@ def dequantised_constant(ctx: Context, name: str) -> Fixed | None:
 
 
 def beside(ctx: Context, constant: Fixed, like: Mapped) -> Mapped:
-    """A constant operand in a map of the axes of the other one: as large, or one pixel where all pixels have the same."""
+    """A constant in a map with the axes of the other operand: a map as large, or one pixel if all pixels are the same."""
     if _broadcast(constant.values.shape, like.shape) != like.shape:
         require(elementwise.broadcast_fits)
     whole = _in_map(np.broadcast_to(constant.values, like.shape), like.layout, ctx.map_shape(like))
@@ -61,7 +61,7 @@ def _held(ctx: Context, values: Int8, params: Params, layout: Layout, label: str
 
 
 def _in_map(values: Int8, layout: Layout, shape: Shape4) -> Int8:
-    """The elements where a map of that layout has them."""
+    """The elements at their places in a map of that layout."""
     made = np.zeros(shape, np.int8)
     made.reshape(-1)[positions(as_bytes(layout.flat(), shape))] = values.reshape(-1)
     return made

@@ -26,7 +26,7 @@ EIGHT_BITS = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 
 Rule = Callable[["Context", Node], None]
 RULES: dict[tuple[str, str], Rule] = {}
-"""(domain, operator) -> rule."""
+"""The rules by domain and operator."""
 
 
 def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
@@ -41,10 +41,10 @@ def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
 
 
 class Context:
-    """Rules read values by ONNX name, add operations, and set the values of a node's outputs."""
+    """The state of an import. Rules read values by ONNX name, add operations, and set the values of a node's outputs."""
 
     def __init__(self, model: Model, extras: Extras = NO_EXTRAS) -> None:
-        """``extras``: of the machine."""
+        """Starts an import; ``extras`` are those of the machine."""
         self.model, self.extras = model, extras
         self.producers = model.producers()
         self.consumers = model.consumers()
@@ -52,23 +52,23 @@ class Context:
         self.tensors: dict[str, Tensor] = {}
         self.ops: list[Op] = []
         self.made: dict[str, Op] = {}
-        """Operations by output."""
+        """The operations by their output."""
         self.reasons: dict[str, str] = {}
         self.failed: dict[str, Constraint] = {}
-        """For each node that failed one: the constraint behind its reason."""
+        """The constraint that each refused node does not satisfy."""
         self.inexact: dict[str, str] = {}
-        """Operations with cases for which no constants give onnxruntime's result, and how many."""
+        """The operations with cases in which no constants give onnxruntime's result, and how many cases these are."""
         self.shares: dict[str, float] = {}
-        """Of all cases of these operations."""
+        """The share of these cases among all cases, by operation."""
         self.current = ""
-        """The node whose rule is at work."""
+        """The node whose rule runs."""
         self.origins: dict[str, str] = {}
-        """For each operation, the node that it is for: its namesake, or else the one that was at work."""
+        """The node of each operation: the one with the same name, or else the one whose rule ran."""
         self._names = {node.name for node in model.nodes}
         self.defined: dict[str, Defined] = {}
-        """Operations whose oracle is an integer definition."""
+        """The operations whose oracle is an integer definition."""
         self.roots: dict[str, Mapped] = {}
-        """Maps that the host hands to the machine, by ONNX name."""
+        """The maps that the host hands to the machine, by ONNX name."""
 
     # ONNX side
 
@@ -82,7 +82,7 @@ class Context:
         return self.model.constants.get(name) if name else None
 
     def value(self, name: str) -> Value | None:
-        """What is known of a tensor; an int8 tensor made on the host becomes a map that it hands over."""
+        """The value of a tensor, if it is known. An int8 tensor from the host becomes a map that the host hands over."""
         if name not in self.values and name not in self.model.constants and self.model.elem(name) in EIGHT_BITS:
             self.values[name] = self._root(name)
         return self.values.get(name)
@@ -94,7 +94,7 @@ class Context:
         return value
 
     def params(self, scale: str, zero_point: str, elem: int | None = None) -> Params:
-        """The quantisation of an activation from the names of its constants."""
+        """The quantisation of an activation, from the names of its constants."""
         factor, zero = self.constant(scale), self.constant(zero_point)
         require(general.quantised_per_tensor, factor, zero if zero_point else None)
         if zero_point and zero is None:
@@ -107,7 +107,7 @@ class Context:
         return Params(float(np.float32(scalar(factor))), stored - 128 if unsigned else stored, unsigned)
 
     def doubt(self, operation: str, wrong: int, cases: int, what: str, *, at_most: bool = False, stays: bool = False) -> None:
-        """Of so many cases of an operation, the wrong ones are not onnxruntime's. ``stays``: on the machine nevertheless."""
+        """Notes that ``wrong`` of these cases of an operation are not onnxruntime's; with ``stays`` their share counts as 0."""
         if wrong:
             self.inexact[operation] = f"{'at most ' if at_most else ''}{wrong} of {cases} {what}"
             self.shares[operation] = 0.0 if stays else wrong / cases
@@ -126,7 +126,7 @@ class Context:
         return self.roots[name]
 
     def host_params(self, name: str) -> Params:
-        """How a tensor from the host is quantised: as its maker says, or its first reader that says so."""
+        """The quantisation of a tensor from the host, as its maker has it, or else its first reader that has one."""
         unsigned = self.model.elem(name) == onnx.TensorProto.UINT8
         maker = self.producers.get(name)
         candidates = [(maker, 1)] if maker is not None and maker.op_type == "QuantizeLinear" else []
@@ -144,13 +144,13 @@ class Context:
     # XGraph side
 
     def fresh(self, name: str) -> str:
-        """A tensor name that is not taken, in XGraph or in the model."""
+        """A tensor name that is free in XGraph and in the model."""
         while name in self.tensors or name in self.model.types:
             name += "'"
         return name
 
     def tensor(self, name: str, shape: Shape4, params: Params) -> str:
-        """A new map; ONNX names are kept."""
+        """Makes a new map. It gets the ONNX name, if that is free."""
         require(general.sides_fit, shape)
         if name in self.tensors:
             name = self.fresh(name)
@@ -158,14 +158,14 @@ class Context:
         return name
 
     def stored(self, value: Mapped) -> Params:
-        """The quantisation that the map itself has; views of it share that."""
+        """The quantisation of the map itself, which its views share."""
         tensor = self.tensors[value.tensor]
         return Params(tensor.quantisation.scale, tensor.quantisation.zero_point, tensor.flip)
 
     def add(self, op: Op, layout: Layout, params: Params, *, computed: bool = True, origin: str = "") -> Mapped:
-        """One float result that is quantised twice is two operations of one node: the second has a name of its own.
+        """Adds an operation. A second operation of a node, as for a float result that is quantised twice, gets a new name.
 
-        ``origin``: the node that asks for it, if neither its namesake nor the one at work does.
+        ``origin`` is the node that asks for it, if it is neither the one with the same name nor the one whose rule runs.
         """
         origin = origin or (op.name if op.name in self._names else self.current)
         name = op.name

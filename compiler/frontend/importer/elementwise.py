@@ -44,7 +44,7 @@ def unary(ctx: Context, node: Node) -> None:
 
 
 def _bounds(ctx: Context, node: Node) -> tuple[float, float] | None:
-    """What Relu and Clip limit to."""
+    """The bounds of a Relu or Clip; None for any other operator."""
     if node.op_type == "Relu":
         return 0.0, np.inf
     if node.op_type != "Clip":
@@ -107,7 +107,7 @@ def _with_constant(ctx: Context, node: Node, value: Value, constant: Array, plac
 
 
 def _by_channel(ctx: Context, node: Node, value: Value | None) -> Pair:
-    """PRelu with a slope for each channel."""
+    """A PRelu with a slope for each channel, as a pair of map and slopes."""
     if not isinstance(value, Mapped):
         require(general.quantised_after)
     assert isinstance(value, Mapped)
@@ -123,7 +123,7 @@ def _constant_operand(ctx: Context, name: str) -> Fixed:
 
 
 def varying_dimension(constant: Array, rank: int) -> int | None:
-    """The dimension (of a tensor of that rank) along which a broadcast constant varies; -1: more than one."""
+    """The dimension of a tensor of that rank along which a broadcast constant varies; -1 if there are several."""
     wide = [i + rank - constant.ndim for i, size in enumerate(constant.shape) if size > 1]
     return None if not wide else wide[0] if len(wide) == 1 else -1
 

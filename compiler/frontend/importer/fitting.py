@@ -1,7 +1,8 @@
-"""Constants of MISC that give a function of two maps in all 65 536 cases.
+"""Finds constants of MISC that give a function of two maps in all 65 536 cases.
 
-A case says within which bounds its sum ``x * m_x + y * m_y + C`` must lie, so for given factors ``C`` is right within an
-interval, if within any. The nearest factors are tried first; then their neighbours. What no constants give is counted.
+A case bounds its sum ``x * m_x + y * m_y + C`` on both sides. For given factors, ``C`` is right within an interval, if there is
+one. The nearest factors are tried first; then their neighbours. If no constants give all cases, those that they do not give are
+counted.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from compiler.frontend.importer.requantise import FACTOR_BITS, MOST_ELTWISE_SHIF
 
 Int64 = NDArray[np.int64]
 RADIUS = 24
-"""How far from the nearest factors others are tried."""
+"""The distance from the nearest factors up to which others are tried."""
 _FAR = 1 << 46
-"""Beyond every sum, and within the constant's 48 bits."""
+"""A number beyond every sum, and within the constant's 48 bits."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``wrong``: of all cases, those that these constants do not give."""
+    """Constants, and the number of cases that they do not give, ``wrong``."""
 
     factors: tuple[int, int]
     c: int
@@ -31,7 +32,11 @@ class Fit:
 
 
 def fitted(x: Int64, y: Int64, ratios: tuple[float, float], target: Int64, lo: int, hi: int) -> Fit:
-    """``x`` and ``y``: what the factors multiply, by case; ``ratios``: the real factors; results end at ``lo`` and ``hi``."""
+    """The constants that give most cases.
+
+    ``x`` and ``y`` are what the factors multiply in each case. ``ratios`` are the real factors. Results are clamped to ``lo``
+    and ``hi``.
+    """
     x, y, target = x.reshape(-1), y.reshape(-1), target.reshape(-1)
     _, nearest = factors(*ratios)
     found: Fit | None = None
@@ -55,16 +60,16 @@ def fitted(x: Int64, y: Int64, ratios: tuple[float, float], target: Int64, lo: i
 
 
 def right(x: Int64, y: Int64, m: tuple[int, int], c: int, shift: int, target: Int64, lo: int, hi: int) -> bool:
-    """Whether these constants give every case."""
+    """Whether these constants give all cases."""
     least, most = _bounds(target, shift, lo, hi)
     total = x * m[0] + y * m[1] + c
     return bool(((total >= least) & (total <= most)).all())
 
 
 def _bounds(target: Int64, shift: int, lo: int, hi: int) -> tuple[Int64, Int64]:
-    """The least and the greatest sum that become each result: ties go to the even one; ``lo`` and ``hi`` clamp.
+    """The least and the greatest sum that give each result. Ties go to the even result; ``lo`` and ``hi`` clamp.
 
-    Sums that 24 significant bits do not tell from a tie are one.
+    A sum that 24 significant bits cannot tell from a tie is a tie.
     """
     odd = target & 1
     half = (1 << shift) >> 1
@@ -75,16 +80,16 @@ def _bounds(target: Int64, shift: int, lo: int, hi: int) -> tuple[Int64, Int64]:
 
 
 def _unseen(halves: Int64, shift: int) -> Int64:
-    """How far from ``halves / 2`` a sum may lie (times ``2^shift``) that 24 significant bits round there."""
+    """The distance from ``halves / 2`` (times ``2^shift``) up to which 24 significant bits round a sum to it."""
     exponent = np.frexp(np.abs(halves))[1] - 2
     unseen: Int64 = np.floor(np.ldexp(1.0, exponent + shift - 24)).astype(np.int64)
     return unseen
 
 
 def _searched(x: Int64, y: Int64, lower: Int64, upper: Int64, radius_y: int) -> tuple[int, int, int, int]:
-    """Changes of both factors, and the interval of ``C`` that they leave: the widest, or that which is least overrun.
+    """The changes of both factors, and the interval of ``C`` that they leave: the widest one, or else the least empty one.
 
-    Only cases that a change within reach can make the tightest are looked at.
+    Only cases are looked at that some change can make the tightest.
     """
     if lower.max() <= upper.min():
         return 0, 0, int(lower.max()), int(upper.min())
@@ -98,7 +103,7 @@ def _searched(x: Int64, y: Int64, lower: Int64, upper: Int64, radius_y: int) -> 
 
 
 def _tightest(extreme: np.ufunc, bound: Int64, x: Int64, y: Int64, d_x: Int64, d_y: Int64) -> Int64:
-    """Per change of both factors, the bound on ``C`` that holds for all cases: for each ``x`` first, then for all of these."""
+    """The bound on ``C`` that holds for all cases, for each change of both factors: first for each ``x``, then for all."""
     order = np.argsort(x, kind="stable")
     each, starts = np.unique(x[order], return_index=True)
     of_each = extreme.reduceat(bound[order, None] - y[order, None] * d_y, starts, axis=0)

@@ -9,7 +9,10 @@ from compiler.xgraph.ops import Window
 
 
 def window_of(node: Node, size: Sequence[int], kernel: Sequence[int], out: Sequence[int]) -> Window:
-    """``size`` and ``out``: spatial dimensions of input and output. The machine's limits are left to the caller to check."""
+    """The window of a node. ``size`` and ``out`` are the spatial dimensions of input and output.
+
+    The caller checks the limits of the machine.
+    """
     rank = len(size)
     stride = [s if o > 1 else 1 for s, o in zip(node.integers("strides", [1] * rank), out, strict=True)]
     dilation = node.integers("dilations", [1] * rank)

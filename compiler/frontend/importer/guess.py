@@ -1,4 +1,4 @@
-"""Whether a tensor from the host has its channels second or last: what its first readers make of it tells."""
+"""Guesses from the first readers of a host tensor whether its channels are second or last."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def guess_letters(
     consumers: Mapping[str, Sequence[Node]], name: str, rank: int, constants: Mapping[str, Array] | None = None,
     rows: bool = False,
 ) -> str:  # fmt: skip
-    """Letters of the plain layout; channels second unless the first reader that cares says otherwise.
+    """The letters of the plain layout. Channels are second, unless the first reader that cares has them last.
 
-    Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image. ``rows``: whether the machine
-    has ROW, whose operators have their channels last.
+    Rows that a dense layer reads are the pixels of one map: they may be the tokens of one image. ``rows`` says whether the
+    machine has ROW, whose operators have their channels last.
     """
     last, second = last_letters_for(rank), letters_for(rank)
     assert last is not None
@@ -52,7 +52,7 @@ def guess_letters(
 
 
 def _before_planes(consumers: Mapping[str, Sequence[Node]], node: Node, perm: Sequence[int]) -> str:
-    """The letters of what a Transpose reads, if channels stand second behind it for a layer on planes; else none."""
+    """The letters of a Transpose's input, if a layer on planes needs the channels second behind it; else none."""
     letters = letters_for(len(perm)) or ""
     readers = [*consumers.get(node.output, ())]
     for reader in readers:
@@ -64,7 +64,7 @@ def _before_planes(consumers: Mapping[str, Sequence[Node]], node: Node, perm: Se
 
 
 def _over_last(node: Node, rank: int, constants: Mapping[str, Array]) -> bool:
-    """A reduction over the last dimension alone, as a normalisation of features has it."""
+    """Whether a node is a reduction over the last dimension alone, as in a normalisation of features."""
     given = constants.get(node.input(1))
     axes = node.integers("axes", ()) if given is None else tuple(given.reshape(-1).tolist())
     return node.op_type in _REDUCTIONS and len(axes) == 1 and axes[0] % rank == rank - 1

@@ -1,4 +1,4 @@
-"""What onnxruntime's integer kernels make of every pair of 8-bit operands: the roundings of float32, in its order."""
+"""The results of onnxruntime's integer kernels for every pair of 8-bit operands: the roundings of float32, in its order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 CODES: Int64 = np.arange(-128, 128)
-"""Every value of a map."""
+"""All values of a map."""
 SIGNIFICAND = 24
-"""Bits of float32's."""
+"""The bits of float32's significand."""
 
 
 def fused_multiply_add(a: Float32, b: Float32, c: Float32) -> Float32:
-    """``a * b + c`` rounded once: the product is exact in float64, and the sum is rounded to odd before it becomes float32."""
+    """``a * b + c``, rounded once: the product is exact in float64, and the sum is rounded to odd before it becomes float32."""
     product: Float64 = a.astype(np.float64) * b.astype(np.float64)
     product, addend = np.broadcast_arrays(product, c.astype(np.float64))
     total = product + addend
@@ -38,13 +38,13 @@ def _stored(params: Params) -> Float32:
 
 
 def _as_map(value: Float32, params: Params) -> Int64:
-    """Rounded values as ONNX stores them, saturated and in the codes of the map."""
+    """Real results, rounded and saturated as ONNX stores them, as values of the map."""
     codes: Int64 = np.clip(np.rint(value).astype(np.int64) - (params.stored - params.zero_point), -128, 127)
     return codes
 
 
 def added(a: Params, b: Params, out: Params, *, single: bool = False) -> Int64:
-    """QLinearAdd over all ``a`` (rows) and ``b``. ``single``: ``a`` is one number for many of ``b``, and is added first."""
+    """QLinearAdd for all ``a`` (rows) and ``b``. With ``single``, ``a`` is one number for many of ``b``, and is added first."""
     scale = np.float32(out.scale)
     ratio_a, ratio_b = (np.asarray(np.float32(side.scale) / scale) for side in (a, b))
     zero_a, zero_b, zero = (np.asarray(side.stored, np.float32) for side in (a, b, out))
@@ -56,14 +56,14 @@ def added(a: Params, b: Params, out: Params, *, single: bool = False) -> Int64:
 
 
 def multiplied(a: Params, b: Params, out: Params) -> Int64:
-    """QLinearMul over all ``a`` (rows) and ``b``."""
+    """QLinearMul for all ``a`` (rows) and ``b``."""
     ratio = np.float32(a.scale) * np.float32(b.scale) / np.float32(out.scale)
     product = ((CODES - a.zero_point)[:, None] * (CODES - b.zero_point)).astype(np.float32)
     return _as_map(product * ratio + np.float32(out.stored), out)
 
 
 def between(kind: str, a: Params, b: Params, out: Params, lo: float, hi: float) -> Int64:
-    """Add, Sub or Mul in float between DequantizeLinear and QuantizeLinear, over all ``a`` (rows) and ``b``."""
+    """Add, Sub or Mul in float between DequantizeLinear and QuantizeLinear, for all ``a`` (rows) and ``b``."""
     x, y = (((CODES - side.zero_point).astype(np.float32) * np.float32(side.scale)) for side in (a, b))
     operation = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[kind]
     real = np.clip(operation(x[:, None], y), np.float32(lo), np.float32(hi))
@@ -72,16 +72,17 @@ def between(kind: str, a: Params, b: Params, out: Params, lo: float, hi: float) 
 
 
 def requantised(source: Params, out: Params, lo: float = -np.inf, hi: float = np.inf) -> Int64:
-    """DequantizeLinear and QuantizeLinear of every value, and what QLinearConcat does with each part."""
+    """DequantizeLinear and QuantizeLinear of every value, which is also what QLinearConcat does with each part."""
     real = np.clip((CODES - source.zero_point).astype(np.float32) * np.float32(source.scale), np.float32(lo), np.float32(hi))
     codes: Int64 = np.clip(np.rint(real / np.float32(out.scale)).astype(np.int64) + out.zero_point, -128, 127)
     return codes
 
 
 def noise_of_sums(source: Params, count: int) -> float:
-    """How far the roundings of float32 take a sum of dequantised values from what it is, at most, in units of their scale.
+    """The most by which roundings of float32 can change a sum of dequantised values, in units of their scale.
 
-    Whatever the sum, those on the way may be as great as values of one sign make them. A scale of few bits leaves none.
+    Partial sums may be as great as values of one sign make them, whatever the sum is. A scale of few bits leaves nothing to
+    round.
     """
     greatest = max(127 - source.zero_point, source.zero_point + 128)
     if significant_bits(source.scale) + (count * greatest).bit_length() <= SIGNIFICAND:
@@ -90,11 +91,11 @@ def noise_of_sums(source: Params, count: int) -> float:
 
 
 def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True) -> int:
-    """Sums of a window for which QLinearAveragePool's result depends on the order of its float32 additions, and on their terms.
+    """The number of window sums for which QLinearAveragePool's result depends on the order and the terms of its float32 sums.
 
-    It sums dequantised values, rounding each time: what comes within the reach of these roundings of a tie may go either way.
-    ``even``: ties fall alike, whether they are rounded before or after the zero-point is added: what the machine adds after
-    rounding is even, or onnxruntime adds it after rounding, too.
+    The kernel sums dequantised values, and rounds each time. A sum that is as near to a tie as these roundings reach may go
+    either way. With ``even``, a tie falls alike whether it is rounded before or after the zero-point is added: what the machine
+    adds after rounding is even, or onnxruntime adds it after rounding, too.
     """
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     mean = sums * (source.scale / (count * out.scale))
@@ -108,9 +109,9 @@ def averages_in_doubt(source: Params, out: Params, count: int, even: bool = True
 
 
 def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
-    """Sums of neighbours, each with some of the ``shares``, for which a linear Resize in float may round another way.
+    """The number of sums of neighbours, with weights of ``shares`` in all, that a linear Resize in float may round otherwise.
 
-    A scale of few bits leaves nothing to round before the sum is divided by the other scale: then every sum is tried.
+    A scale of few bits leaves nothing to round before the division by the other scale: then every sum is tried.
     """
     if shares & (shares - 1) or significant_bits(source.scale) + 8 + shares.bit_length() - 1 > SIGNIFICAND:
         return averages_in_doubt(source, out, shares)
@@ -122,22 +123,22 @@ def resizes_in_doubt(source: Params, out: Params, shares: int) -> int:
 
 
 def significant_bits(value: float) -> int:
-    """The bits of a float32's significand, without the zeros at its end."""
+    """The number of bits of a float32's significand without the zeros at its end."""
     whole = int(math.ldexp(math.frexp(float(np.float32(value)))[0], SIGNIFICAND))
     return SIGNIFICAND - ((whole & -whole).bit_length() - 1)
 
 
 def float_mean(totals: Int64, source: Params, count: int, divide: bool) -> Float32:
-    """What ReduceMean or ReduceSum makes of values with these totals, where float32 holds every sum on the way."""
+    """The result of ReduceMean or ReduceSum for values with these totals, where float32 holds every partial sum exactly."""
     total = totals.astype(np.float32) * np.float32(source.scale)
     mean: Float32 = total / np.float32(count) if divide else total
     return mean
 
 
 def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -> int:
-    """Sums whose place among the steps of ``out`` depends on how float32 rounds them on the way, and in which order.
+    """The number of sums whose step of ``out`` depends on how, and in which order, float32 rounds the partial sums.
 
-    ReduceMean and ReduceSum add dequantised values, divide by ``count`` or do not, and QuantizeLinear divides by the scale.
+    ReduceMean and ReduceSum add dequantised values, and may divide by ``count``. QuantizeLinear divides by the scale.
     """
     sums = np.arange(-128 * count, 127 * count + 1, dtype=np.float64) - source.zero_point * count
     result = sums * (source.scale / ((count if divide else 1) * out.scale))
@@ -149,5 +150,5 @@ def float_sums_in_doubt(source: Params, out: Params, count: int, divide: bool) -
 
 
 def as_table(codes: Int64) -> NDArray[np.int8]:
-    """Results by value of the map, as a table is indexed: by its two's complement bits."""
+    """The results in the order of a table, which is indexed by the two's complement bits of the map's value."""
     return np.roll(codes, -128).astype(np.int8)

@@ -33,7 +33,7 @@ Dim = tuple[Atom, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Atoms of each ONNX dimension; atoms of size 1 are left out."""
+    """The atoms of each ONNX dimension; atoms of size 1 are left out."""
 
     dims: tuple[Dim, ...]
 
@@ -73,7 +73,7 @@ class Layout:
 
 
 def merged(atoms: Iterable[Atom]) -> Dim:
-    """Neighbouring atoms that run over one stretch, as one."""
+    """The atoms, with neighbours that run over one stretch joined."""
     out: list[Atom] = []
     for atom in atoms:
         if atom.size == 1:
@@ -92,7 +92,7 @@ def axis(letter: str, size: int) -> Dim:
 
 
 def plain(letters: str, shape: Sequence[int]) -> Layout:
-    """``letters`` names the axis of each ONNX dimension: "NCHW", "NC", ..."""
+    """The layout where ``letters`` name the axis of each ONNX dimension: "NCHW", "NC", ..."""
     return Layout(tuple(axis(letter, size) for letter, size in zip(letters, shape, strict=True)))
 
 
@@ -103,12 +103,12 @@ def map_shape(letters: str, shape: Sequence[int]) -> Shape4:
 
 
 def memory_order(shape: Shape4) -> Dim:
-    """All atoms of a map in the order of its bytes."""
+    """All atoms of a map, in the order of its bytes."""
     return merged(Atom(letter, 1, size) for letter, size in zip(AXES, shape, strict=True))
 
 
 def as_bytes(atoms: Iterable[Atom], shape: Shape4) -> Dim:
-    """Atoms of all axes as stretches of the map's bytes."""
+    """Atoms of any axes as stretches of the map's bytes."""
     weight = {"C": 1, "W": shape[3], "H": shape[3] * shape[2], "N": shape[3] * shape[2] * shape[1]}
     return merged(Atom("", weight[a.axis] * a.stride, a.size) for a in atoms)
 

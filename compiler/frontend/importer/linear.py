@@ -41,11 +41,11 @@ from compiler.xgraph.ops import Conv, Finish, Requantisation, Reshape, Window
 
 Int64 = NDArray[np.int64]
 LONGEST_PIXEL = 65535
-"""Channels that LOAD can bring as one pixel."""
+"""The most channels that LOAD can bring as one pixel."""
 
 
 def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
-    """Requantised: the zero-point is added after rounding."""
+    """The requantised map; the zero-point is added after rounding."""
     scale = output_scale(value.scale, params)
     require(general.scale_fits, scale)
     bias = value.zero_bias if value.bias is None else value.bias + value.zero_bias
@@ -58,7 +58,7 @@ def finished(ctx: Context, value: Linear, params: Params, name: str) -> Mapped:
 
 
 def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:
-    """A real bias per output channel (or one for all), in units of the accumulator."""
+    """The sums with a real bias, one number for each output channel or one for all, in units of the accumulator."""
     units = np.rint(np.broadcast_to(bias.reshape(-1), value.channels) / value.scale.astype(np.float64))
     units = units if value.bias is None else value.bias + units
     require(general.bias_fits, units)
@@ -66,7 +66,7 @@ def with_bias(value: Linear, bias: NDArray[np.float64]) -> Linear:
 
 
 def with_real_bias(ctx: Context, value: Linear, name: str) -> Linear:
-    """The bias is optional: an empty name stands for none."""
+    """The sums with a real bias; an empty name stands for none."""
     if not name:
         return value
     bias = real_constant(ctx, name)
@@ -76,7 +76,7 @@ def with_real_bias(ctx: Context, value: Linear, name: str) -> Linear:
 
 
 def _with_integer_bias(ctx: Context, value: Linear, name: str) -> Linear:
-    """In units of the accumulator; an empty name stands for none."""
+    """The sums with a bias in units of the accumulator; an empty name stands for none."""
     if not name:
         return value
     bias = ctx.constant(name)
@@ -181,7 +181,7 @@ def qgemm(ctx: Context, node: Node) -> None:
 
 
 def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
-    """``weights``: inputs x outputs. The last dimension of ``x`` is reduced; a flattened map is reduced in its own order.
+    """A dense layer over the last dimension of ``x``; ``weights`` are inputs x outputs. A flattened map keeps its own order.
 
     Where the last dimension is the map's channels, pixels stay where they are, whatever dimensions they form.
     """
@@ -227,8 +227,10 @@ def dense(ctx: Context, node: Node, x: Mapped, weights: Weights) -> Linear:
 
 
 def _in_pixels(ctx: Context, x: Mapped) -> tuple[Mapped, NDArray[np.int64]] | None:
-    """The tensor in a map of one image whose pixels are rows of its last dimension, if a view gives that, and which input each
-    channel is."""
+    """The tensor in a map of one image whose pixels are rows of its last dimension, and the input that each channel is.
+
+    None if no view gives that.
+    """
     shape = ctx.map_shape(x)
     inputs, last = x.shape[-1], as_bytes(x.layout.dims[-1], shape)
     places = np.array(positions(last), np.int64)
@@ -243,7 +245,7 @@ def _in_pixels(ctx: Context, x: Mapped) -> tuple[Mapped, NDArray[np.int64]] | No
 
 
 def whole_map(ctx: Context, x: Mapped) -> Dim | None:
-    """Atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
+    """The atoms of the last dimension, if it runs over all pixels and channels of each batch element."""
     n, h, w, c = ctx.map_shape(x)
     dims = x.layout.dims
     if len(dims) != 2 or dims[0] != axis("N", n) or h * w == 1 or prod(a.size for a in dims[1]) != h * w * c:
@@ -252,7 +254,7 @@ def whole_map(ctx: Context, x: Mapped) -> Dim | None:
 
 
 def memory_rank(layout: Layout) -> list[int]:
-    """The atoms of the last dimension in the order of the map's bytes."""
+    """The indices of the last dimension's atoms, in the order of the map's bytes."""
     atoms = layout.dims[1]
     return sorted(range(len(atoms)), key=lambda i: (AXES.index(atoms[i].axis), -atoms[i].stride))
 

@@ -55,7 +55,7 @@ def long_convolution(ctx: Context, node: Node) -> None:
 
 
 def _operands(ctx: Context, x: Mapped, weights: Int8, groups: int) -> tuple[Mapped, Int8]:
-    """The map, and weights in the order of its channels: a flattened map is reduced in its own order."""
+    """The map, and the weights in the order of its channels; a flattened map is reduced in its own order."""
     whole = whole_map(ctx, x) if groups == 1 else None
     if whole is None:
         letters = letters_for(len(x.shape))
@@ -68,7 +68,7 @@ def _operands(ctx: Context, x: Mapped, weights: Int8, groups: int) -> tuple[Mapp
 
 @rule(definitions.SPLIT, definitions.JOIN, domain=DOMAIN)
 def on_the_host(ctx: Context, node: Node) -> None:
-    """The machine has bytes alone."""
+    """Refuses conversions between 16-bit tensors and maps: only the host has 16-bit tensors."""
     require(constraints.long_edges)
 
 

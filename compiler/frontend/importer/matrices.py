@@ -1,4 +1,4 @@
-"""Matrices within one map, as heads of attention and its windows are: how each is cut out, and how results come together."""
+"""Matrices within one map, as heads and windows of attention are: cuts each of them out, and puts results together."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ CHANNELS = 3
 
 @dataclass(frozen=True)
 class Matrices:
-    """Of equal sizes; of each, one dimension are pixels, the other channels."""
+    """Matrices of equal sizes. One dimension of each is pixels, the other is channels."""
 
     value: Mapped
     heads: Dim
-    """Runs over the matrices."""
+    """The atoms that run over the matrices."""
     pixels: Dim
     """Rows of the map at equal distances, then columns at equal distances, or only one of both."""
     channels: int
     turned: bool
-    """Pixels are columns, else rows."""
+    """Whether pixels are columns of the matrix; else they are rows."""
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Rows and columns of the map in one matrix."""
+        """The rows and columns of the map that one matrix has."""
         size = {atom.axis: atom.size for atom in self.pixels}
         return size.get("H", 1), size.get("W", 1)
 
     @property
     def in_channels(self) -> bool:
-        """Whether it is channels that tell one matrix from another."""
+        """Whether channels tell one matrix from another."""
         return all(atom.axis == "C" for atom in self.heads)
 
     @property
     def in_one(self) -> Dim:
-        """The pixels of a matrix that is a map of its own."""
+        """The pixels of one matrix in a map of its own."""
         return merged(Atom(atom.axis, 1, atom.size) for atom in self.pixels)
 
     def part(self, ctx: Context, number: int) -> Mapped:
-        """One of them, as a map of its own."""
+        """One matrix as a map of its own."""
         begin = dict.fromkeys("HWC", 0)
         for atom in reversed(self.heads):
             number, index = divmod(number, atom.size)
@@ -65,18 +65,18 @@ class Matrices:
 
 
 def matrices(ctx: Context, value: Mapped, turned: bool | None = None) -> Matrices:
-    """``turned``: False where rows must be pixels; else either dimension may be."""
+    """The matrices of a tensor. With ``turned`` False, rows must be pixels; with None, either dimension may be."""
     value = _flat(ctx, value)
     return next(_ways(value, turned), None) or next(_ways(arranged(ctx, value, "HWC"), turned))
 
 
 def in_pixels(ctx: Context, value: Mapped, *, turned: bool) -> bool:
-    """Whether rows are pixels as the tensor lies; ``turned``: columns."""
+    """Whether rows, or with ``turned`` columns, are pixels in the map as it is."""
     return next(_ways(_flat(ctx, value), turned), None) is not None
 
 
 def _flat(ctx: Context, value: Mapped) -> Mapped:
-    """Matrices one after another, in one image."""
+    """The tensor as matrices one after another, in one image."""
     require(general.at_most_four_dimensions, value.shape)
     value = one_batch(ctx, value)
     flat = value.layout.reshaped((prod(value.shape[:-2]), *value.shape[-2:]))
@@ -95,8 +95,10 @@ def _ways(value: Mapped, turned: bool | None) -> Iterator[Matrices]:
 
 
 def in_rows(ctx: Context, value: Matrices) -> Matrices:
-    """The same matrices with the pixels of each at equal distances, as LOADW reads them: windows of a map are copied, once for
-    all heads, and each becomes a row."""
+    """The same matrices with the pixels of each at equal distances, as LOADW reads them.
+
+    Windows of a map are copied, once for all heads, and each becomes a row.
+    """
     (rows, columns), (*_, width, channels) = value.sides, ctx.map_shape(value.value)
     step = {atom.axis: atom.stride for atom in value.pixels}
     apart = tuple(atom for atom in value.heads if atom.axis != "C")
@@ -116,19 +118,19 @@ def in_rows(ctx: Context, value: Matrices) -> Matrices:
 
 
 def stacked(ctx: Context, like: Matrices, parts: Sequence[Mapped], in_channels: bool) -> Mapped:
-    """One after another: in channels, or in rows. ``like``: with the same pixels."""
+    """The matrices one after another in one map, along channels or rows, with the pixels of ``like``."""
     channels, (rows, _) = ctx.map_shape(parts[0])[CHANNELS], like.sides
     letter, size = ("C", channels) if in_channels else ("H", rows)
     return _put(ctx, parts, (Atom(letter, size, len(parts)),), like.in_one)
 
 
 def placed_like(ctx: Context, like: Matrices, parts: Sequence[Mapped]) -> Mapped:
-    """Where the pixels of others lie and, channel by channel, in their order."""
+    """The matrices in one map, placed as those of ``like``."""
     return _put(ctx, parts, like.heads, like.pixels)
 
 
 def _put(ctx: Context, parts: Sequence[Mapped], heads: Dim, pixels: Dim) -> Mapped:
-    """Matrices in one map. Of ``heads`` and ``pixels`` the order of their strides counts, on each axis of the map."""
+    """Puts matrices into one map. On each axis only the order of the strides of ``heads`` and ``pixels`` counts."""
     channels = ctx.map_shape(parts[0])[CHANNELS]
     stride = dict.fromkeys((*heads, *pixels), 0)
     for letter in "HWC":
@@ -147,11 +149,11 @@ def _put(ctx: Context, parts: Sequence[Mapped], heads: Dim, pixels: Dim) -> Mapp
 
 
 _JOINED = "HWC"
-"""Joined last to first: channels, then columns, then rows."""
+"""The order of joining, from last to first: channels, then columns, then rows."""
 
 
 def _nested(ctx: Context, parts: list[Mapped], outer: Sequence[Atom], inner: Sequence[Atom]) -> Mapped:
-    """Parts in order, the last index fastest: joined channel by channel where they alternate with no pixels in between."""
+    """Joins parts in order, the last index fastest: interleaves their pixels over ``inner``, concatenates over ``outer``."""
     if inner:
         block = tuple(prod(atom.size for atom in inner if atom.axis == letter) for letter in "HW")
         count = block[0] * block[1]

@@ -1,8 +1,8 @@
-"""Constants that give onnxruntime's mean or sum for every total that a window can have, and the totals that none give.
+"""Finds constants that give onnxruntime's mean or sum for every total that a window can have, and counts where none do.
 
-POOL rounds the product with a mantissa of 24 bits to 24 bits, as float32 does; a factor of MISC has 25. A factor that is not
-the ratio itself takes ties apart, and whether the rounding brings them back differs from count to count: so every total is
-tried, with the nearest factor and its neighbours.
+POOL rounds the product with a mantissa of 24 bits to 24 bits, as float32 does. A factor of MISC has 25 bits. A factor that is
+not exactly the ratio takes ties apart; whether the rounding brings them back differs from count to count. So every total is
+tried with the nearest factor and its neighbours.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from compiler.frontend.importer.requantise import FACTOR_BITS, MOST_ELTWISE_SHIF
 from compiler.frontend.importer.values import Params
 
 NEIGHBOURS = (0, 1, -1, 2, -2)
-"""Distances from the nearest factor."""
+"""The distances from the nearest factor that are tried."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """``factor / 2^shift``; ``wrong``: totals whose result is not onnxruntime's, or may not be."""
+    """The factor ``factor / 2^shift``; ``wrong`` counts totals whose result is not onnxruntime's, or may not be."""
 
     factor: int
     shift: int
@@ -32,16 +32,16 @@ class Scale:
 
 
 def pool_factor(ratio: float) -> Scale:
-    """POOL's nearest to a float32 number."""
+    """POOL's nearest factor to a float32 number."""
     mantissa, shift = records(np.array([ratio], np.float32))
     return Scale(int(mantissa[0]), int(shift[0]))
 
 
 @lru_cache(maxsize=4096)
 def mean_scale(source: Params, out: Params, count: int, *, divide: bool, misc: bool) -> Scale:
-    """ReduceMean or ReduceSum of ``count`` dequantised values in float32, then QuantizeLinear.
+    """The factor for ReduceMean or ReduceSum of ``count`` dequantised values in float32, then QuantizeLinear.
 
-    Sums whose float32 roundings depend on their order stay in doubt whatever the factor (``kernels.float_sums_in_doubt``).
+    A sum is in doubt whatever the factor, if its float32 roundings depend on the order (``kernels.float_sums_in_doubt``).
     """
     ratio = source.scale / ((count if divide else 1) * out.scale)
     if misc:

@@ -44,7 +44,7 @@ def reshape(ctx: Context, node: Node) -> None:
 
 
 def _reshaped_mean(value: Mean, shape: tuple[int, ...]) -> Mean:
-    """A mean over a whole map, whose single pixel has lost its dimensions before it is quantised."""
+    """A mean over a whole map whose single pixel has lost its dimensions before the mean is quantised."""
 
     def build(name: str, scales: dict[int, tuple[int, int, int]], finish: Finish, params: Params) -> Mapped:
         made = value.build(name, scales, finish, params)
@@ -121,14 +121,14 @@ def integers(value: Array | None, default: Sequence[int]) -> list[int]:
 
 
 def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped:
-    """(first, step, count) of each ONNX dimension."""
+    """A part of the tensor; each ONNX dimension has (first, step, count)."""
     if all((first, step, count) == (0, 1, size) for (first, step, count), size in zip(cuts, x.shape, strict=True)):
         return x
     letters = letters_for(len(x.shape))
     require(general.at_most_four_dimensions, x.shape)
     assert letters is not None
     if not _is_natural(ctx, x):
-        # Products of activations read them as they lie; whatever else does is on the CPU.
+        # Products of activations read them as they lie; any other reader is on the CPU.
         features = _cut_features(ctx, x, cuts) if ctx.extras.products else None
         if features is not None:
             return features
@@ -144,7 +144,7 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
     first, step, count = ({letter: by.get(letter, (0, 1, whole[letter]))[part] for letter in "NHWC"} for part in range(3))
     require(movement.joined_axis, "N" if (first["N"], count["N"]) != (0, n) else "C")
     if step["C"] > 1 and h * w == 1 and count["C"] * c > MOST_ONES:
-        # As columns of one channel each, of which a view takes every so many.
+        # The view takes every ``step``-th of columns that have one channel each.
         columns = reshaped(ctx, x, (n, 1, c, 1), plain("NHWC", (n, 1, c, 1)))
         some = (n, 1, count["C"], 1)
         columns = sliced(ctx, columns, (0, first["C"], 0), (1, step["C"]), some, plain("NHWC", some))
@@ -161,8 +161,10 @@ def cut(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped
 
 
 def _cut_features(ctx: Context, x: Mapped, cuts: Sequence[tuple[int, int, int]]) -> Mapped | None:
-    """Neighbouring features of tokens, or of each head: pixels stay where they are, whatever dimensions they form. Between the
-    features of two heads lies what has been cut off."""
+    """Neighbouring features of tokens, or of each head. Pixels stay where they are, whatever dimensions they form.
+
+    Between the features of two heads lies what has been cut off.
+    """
     (n, h, w, c), (first, step, count) = ctx.map_shape(x), cuts[-1]
     others = all(cut == (0, 1, size) for cut, size in zip(cuts[:-1], x.shape[:-1], strict=True))
     if step > 1 or not others or x.layout.dims[-1] != whole_axis("C", x.shape[-1]):
@@ -208,7 +210,7 @@ def concat(ctx: Context, node: Node) -> None:
 
 
 def _part(ctx: Context, name: str, other: Mapped) -> Mapped | Fixed | None:
-    """What is joined; a constant of eight bits means what the others mean."""
+    """A tensor that is joined. A stored constant has the quantisation of ``other``."""
     value, stored = ctx.value(name), ctx.constant(name)
     if isinstance(value, Mapped):
         return value
@@ -218,7 +220,7 @@ def _part(ctx: Context, name: str, other: Mapped) -> Mapped | Fixed | None:
 
 
 def requantised_join(ctx: Context, value: Joined, params: Params, name: str, label: str) -> Mapped:
-    """Each part by its own table, then one after another."""
+    """Each part by its own table, joined one after another."""
     parts: list[Mapped | Fixed] = []
     for index, part in enumerate(value.parts):
         table = kernels.as_table(kernels.requantised(part.params, params, value.lo, value.hi))
@@ -252,7 +254,7 @@ def qlinear_concat(ctx: Context, node: Node) -> None:
 
 
 def join(ctx: Context, parts: Sequence[Mapped | Fixed], axis: int, shape: tuple[int, ...]) -> Mapped:
-    """One after another along an ONNX dimension."""
+    """The parts one after another along an ONNX dimension."""
     rank = len(shape)
     require(general.at_most_four_dimensions, shape)
     letters, parts = _together(ctx, parts, rank)
@@ -262,7 +264,7 @@ def join(ctx: Context, parts: Sequence[Mapped | Fixed], axis: int, shape: tuple[
 
 
 def _together(ctx: Context, parts: Sequence[Mapped | Fixed], rank: int) -> tuple[str, list[Mapped]]:
-    """The parts in one layout that all of them can be brought to."""
+    """The parts in one layout that all of them can have, and its letters."""
     maps = [part for part in parts if isinstance(part, Mapped)]
     candidates = [letters for letters in (_common_letters(ctx, maps), letters_for(rank), last_letters_for(rank)) if letters]
     for letters in candidates:
@@ -274,7 +276,7 @@ def _together(ctx: Context, parts: Sequence[Mapped | Fixed], rank: int) -> tuple
 
 
 def _placed(ctx: Context, parts: Sequence[Mapped | Fixed], letters: str, *, cheap: bool = False) -> list[Mapped]:
-    """Constants last: they lie as the letters ask, which may be too much for the others."""
+    """The parts in the layout of the letters. Constants are arranged last, since the others may be refused."""
     maps = iter([arranged(ctx, part, letters, cheap=cheap) for part in parts if isinstance(part, Mapped)])
     return [next(maps) if isinstance(part, Mapped) else alone(ctx, part, letters, ctx.current) for part in parts]
 

@@ -1,4 +1,4 @@
-"""Steps that move a map: other shapes, slices and joins, which are views, and copies."""
+"""Steps that move a map: reshapes, slices and joins, which are views, and copies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sliced(
 def joined(
     ctx: Context, parts: Sequence[Mapped], shape: Shape4, layout: Layout, *, axis: int = 3, block: tuple[int, int] | None = None
 ) -> Mapped:
-    """One after another along an axis of the map, or pixels interleaved in blocks."""
+    """The parts one after another along an axis of the map, or with their pixels interleaved in blocks."""
     stored = ctx.stored(parts[0])
     parts = [part if ctx.stored(part) == stored else _copied(ctx, part, stored) for part in parts]
     name = ctx.tensor(ctx.fresh(f"{parts[0].tensor}/{'interleave' if block else 'concat'}"), shape, stored)
@@ -36,6 +36,6 @@ def joined(
 
 
 def _copied(ctx: Context, value: Mapped, stored: Params) -> Mapped:
-    """The same bytes in a map that says otherwise what they mean."""
+    """A copy of the map whose quantisation is ``stored``."""
     name = ctx.tensor(ctx.fresh(f"{value.tensor}/as"), ctx.map_shape(value), stored)
     return ctx.add(Eltwise(name, (value.tensor,), (name,), EltwiseKind.PASS, 1, 0, 0, 0, Finish()), value.layout, value.params)

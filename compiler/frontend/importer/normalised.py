@@ -23,11 +23,11 @@ from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 WEIGHTS = range(127, 95, -1)
-"""Weights that are tried: a large one gives the offset fine steps."""
+"""The weights that are tried; a large one gives the offset fine steps."""
 NUDGES = (0, -1, 1, -2, 2)
-"""Distances from the offset, in steps."""
+"""The distances from the offset that are tried, in steps."""
 WIDE_NUDGES = range(-4, 5)
-"""Distances that are tried where ``NUDGES`` leave a value."""
+"""The distances that are tried where ``NUDGES`` leave a wrong value."""
 
 
 @rule("BatchNormalization")
@@ -42,7 +42,10 @@ def batch_normalization(ctx: Context, node: Node) -> None:
 
 
 def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Mapped:
-    """Per channel the first weight and offset that give onnxruntime's result for all 256 values, or those that give most."""
+    """The map with the first weight and offset of each channel that give onnxruntime's result for all 256 values.
+
+    If none do, the channel has those that give most.
+    """
     letters = letters_for(len(value.source.shape))
     assert letters is not None
     source = arranged(ctx, value.source, letters)
@@ -60,7 +63,7 @@ def finished(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Ma
 
 
 def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int64:
-    """What onnxruntime makes of all values (rows) in each channel, in float, up to the quantised result."""
+    """onnxruntime's quantised results for all values (rows) in each channel."""
     chain = [quantiser]
     while chain[0] is not value.node:
         chain.insert(0, ctx.producers[chain[0].inputs[0]])
@@ -77,7 +80,7 @@ def _target(ctx: Context, value: Affine, quantiser: Node, params: Params) -> Int
 
 
 def fitted_channels(scale: Float64, offset: Float64, target: Int64, finish: Finish) -> tuple[Int64, Requantisation, int]:
-    """Weights, their requantisation, and how many values it does not give."""
+    """The weights, their requantisation, and the number of values that these do not give."""
     channels = len(scale)
     best = np.full(channels, 257)
     weights, bias, units = np.zeros(channels, np.int64), np.zeros(channels, np.int64), np.ones(channels)
@@ -110,7 +113,7 @@ def fitted_channels(scale: Float64, offset: Float64, target: Int64, finish: Fini
 
 
 def _any_unit(scale: float, offset: float, target: Int64, finish: Finish) -> tuple[int, int, float] | None:
-    """Weight, offset and unit that give all values of one channel, the unit no longer tied to the real factor.
+    """A weight, an offset and a unit that give all values of one channel; the unit need not fit the real factor.
 
     For a given weight and offset each value bounds the unit from both sides, so that all units are tried at once.
     """
@@ -122,7 +125,7 @@ def _any_unit(scale: float, offset: float, target: Int64, finish: Finish) -> tup
     wanted = (target - finish.zero_point)[:, None] + np.array([-0.5, 0.5])
     wanted[target <= finish.lo, 0], wanted[target >= finish.hi, 1] = -np.inf, np.inf
     low, high = np.where(total[..., None] > 0, wanted[:, None], -wanted[:, None, ::-1]).transpose(2, 0, 1)
-    size = np.abs(total)  # 0 is within its bounds, or no unit brings it there: infinite quotients tell
+    size = np.abs(total)  # 0 lies within its bounds, or no unit brings it there; infinite quotients show it.
     with np.errstate(divide="ignore", invalid="ignore"):
         least, most = np.nanmax(low / size, axis=0), np.nanmin(high / size, axis=0)
     for n in np.flatnonzero(least <= most)[::-1]:
@@ -134,7 +137,7 @@ def _any_unit(scale: float, offset: float, target: Int64, finish: Finish) -> tup
 
 
 def _results(weights: Int64, bias: Int64, unit: Float64, finish: Finish) -> Int64:
-    """What the machine makes of all values (rows) in each channel."""
+    """The machine's results for all values (rows) in each channel."""
     mantissa, shift = records(unit.astype(np.float32))
     scale = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(np.float32)
     total = (CODES[:, None] * weights + bias).astype(np.float32)

@@ -1,6 +1,6 @@
-"""Padding: with a constant rows and columns as a window of one pixel, channels by a selection, negative amounts as a cut.
+"""Padding. A constant pads rows and columns by a window of one pixel, and channels by a selection; negative amounts cut.
 
-Edges that are repeated, reflected or wrapped are rows, columns and channels taken anew.
+Edges that are repeated, reflected or wrapped are rows, columns and channels of the map, taken again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def pad(ctx: Context, node: Node) -> None:
 
 
 def _padding_value(ctx: Context, node: Node) -> float:
-    """A constant input, in float or through DequantizeLinear; in old operator sets an attribute."""
+    """The padding value: a constant input, in float or through DequantizeLinear; in old operator sets an attribute."""
     if not node.input(2):
         return float(node.attributes.get("value", 0.0))
     constant = real_constant(ctx, node.input(2))
@@ -80,7 +80,7 @@ def _fill(ctx: Context, node: Node, params: Params, value: float) -> int:
 
 
 def _quantised_alike(ctx: Context, name: str, params: Params) -> bool:
-    """Whether all that reads a float tensor quantises it as it was: a constant in it is rounded there."""
+    """Whether all readers of a float tensor quantise it with these parameters; a constant in it is rounded there."""
     readers = ctx.consumers.get(name, [])
     return (
         bool(readers) and name not in ctx.model.outputs and all(reader.op_type == "QuantizeLinear" for reader in readers)
@@ -89,7 +89,7 @@ def _quantised_alike(ctx: Context, name: str, params: Params) -> bool:
 
 
 def _repeated(ctx: Context, x: Mapped, mode: str, low: dict[str, int], high: dict[str, int], layout: Layout) -> Mapped:
-    """Edges repeated, reflected or wrapped: rows, columns and channels of the map itself."""
+    """The map with edges that are repeated, reflected or wrapped: its own rows, columns and channels."""
     amounts = {letter: (low.get(letter, 0), high.get(letter, 0)) for letter in "CHW"}
     for letter, amount in amounts.items():
         size = ctx.map_shape(x)["NHWC".index(letter)]
@@ -106,7 +106,7 @@ def _repeated(ctx: Context, x: Mapped, mode: str, low: dict[str, int], high: dic
 
 
 def _line(ctx: Context, x: Mapped, source: list[int], letter: str) -> Mapped:
-    """Of a map that is one row or one column, as sound is: its pixels are channels, too."""
+    """A map of one row or one column, as sound is, with pixels selected by ``source``; they are selected as channels."""
     whole = (1, 1, 1, len(source))
     as_channels = reshaped(ctx, x, (1, 1, 1, math.prod(ctx.map_shape(x))), plain("NHWC", (1, 1, 1, math.prod(x.shape))))
     found = selected(ctx, as_channels, source, plain("NHWC", whole))

@@ -27,7 +27,7 @@ Int64 = NDArray[np.int64]
 
 
 def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, fused: bool = False) -> Pair:
-    """Operands in maps of the same layout, the one that is broadcast second."""
+    """The pair of two operands in maps of the same layout, with the one that is broadcast second."""
     rank = max(len(a.shape), len(b.shape))
     single = [_single(a.shape, b.shape), _single(b.shape, a.shape)]
     if a.layout == b.layout and ctx.map_shape(a) == ctx.map_shape(b):
@@ -47,7 +47,7 @@ def pair(ctx: Context, kind: str, a: Mapped, b: Mapped, *, fused: bool = False) 
 
 
 def _alike(ctx: Context, a: Mapped, b: Mapped, rank: int) -> tuple[str, Mapped, Mapped]:
-    """Both operands in maps whose axes are the same dimensions: channels second, or last where only that can be had."""
+    """Both operands in maps whose axes are the same dimensions: channels second, or last if only that is possible."""
     second, last = letters_for(rank), last_letters_for(rank)
     assert second is not None
     assert last is not None
@@ -70,14 +70,14 @@ def _single(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def of_rank(value: Mapped, rank: int) -> Mapped:
-    """With ones before its dimensions, as many as that rank asks for."""
+    """The value with ones before its dimensions, up to that rank."""
     layout = value.layout.reshaped((1,) * (rank - len(value.shape)) + value.shape)
     assert layout is not None
     return replace(value, layout=layout)
 
 
 def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> Mapped:
-    """One value per pixel, given to each channel."""
+    """A map with one value per pixel, copied to each channel."""
     n, h, w, c = ctx.map_shape(value)
     if c == channels:
         return value
@@ -91,13 +91,13 @@ def _all_channels(ctx: Context, value: Mapped, channels: int, letters: str) -> M
 
 
 def with_constant(ctx: Context, kind: str, value: Mapped, constant: Fixed, *, first: bool = False, fused: bool = False) -> Pair:
-    """A map and a constant, which is ONNX's first operand, or its second."""
+    """A map and a constant, which is ONNX's second operand, or with ``first`` its first."""
     operand = constants.beside(ctx, constant, value)
     return Pair(kind, value, operand, swapped=first, single=_single(constant.values.shape, value.shape), fused=fused)
 
 
 def finished(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
-    """The nearest constants, where they give what onnxruntime computes in all cases; else those that come closest to it."""
+    """The map of a pair, with the nearest constants if these are right in all cases; else with those right in most."""
     a, b = value.a.params, value.b.params
     if value.kind in _BY_VALUES:
         return _by_values(ctx, value, params, name, label)
@@ -129,7 +129,7 @@ _BY_VALUES = {"Max": EltwiseKind.MAX, "Min": EltwiseKind.MIN, "PRelu": EltwiseKi
 
 
 def _by_values(ctx: Context, value: Pair, params: Params, name: str, label: str) -> Mapped:
-    """The greater or the less of both operands, or slopes: each value of an operand as exact as in a table."""
+    """The map of a maximum, a minimum or slopes; each operand is requantised as exactly as by a table."""
     a, b = value.a.params, value.b.params
     if value.slopes is not None:
         (m_a, m_b), shift, wrong, cases = best_slopes(a, b, params, value.slopes)
@@ -148,7 +148,10 @@ def _by_values(ctx: Context, value: Pair, params: Params, name: str, label: str)
 
 
 def _of_one_tensor(ctx: Context, value: Pair) -> tuple[Mapped, Int64, Int64] | None:
-    """If both operands are functions of one map, by tables: that map, and for each of its values the codes of both from 0."""
+    """The map of which both operands are functions by tables, and the codes of both from 0 for each of its values.
+
+    None if the operands do not depend on one map so.
+    """
     (root, codes_a), (other, codes_b) = (_function(ctx, side.tensor) for side in (value.a, value.b))
     shapes = {ctx.map_shape(value.a), ctx.map_shape(value.b), ctx.tensors[root].shape}
     if root != other or value.a.layout != value.b.layout or len(shapes) > 1:
@@ -159,7 +162,7 @@ def _of_one_tensor(ctx: Context, value: Pair) -> tuple[Mapped, Int64, Int64] | N
 
 
 def _function(ctx: Context, tensor: str) -> tuple[str, Int64]:
-    """The map of which a map is a function, value by value, and that function's codes from 0."""
+    """The map of which a map is a function, value by value, and the codes of that function from 0."""
     codes = np.arange(256)
     while True:
         op = ctx.made.get(tensor)
@@ -172,7 +175,7 @@ def _function(ctx: Context, tensor: str) -> tuple[str, Int64]:
 
 @dataclass(frozen=True)
 class _Form:
-    """All that says what onnxruntime computes."""
+    """All that determines onnxruntime's result."""
 
     kind: str
     a: Params
@@ -184,7 +187,7 @@ class _Form:
     bounds: tuple[float, float]
 
     def target(self) -> Int64:
-        """Over all values of ``a`` (rows) and ``b``."""
+        """onnxruntime's results for all values of ``a`` (rows) and ``b``."""
         first, second = (self.b, self.a) if self.swapped else (self.a, self.b)
         if not self.fused:
             found = kernels.between(self.kind, first, second, self.out, *self.bounds)
@@ -197,7 +200,7 @@ class _Form:
 
 @lru_cache(maxsize=4096)
 def _fit(form: _Form, ratios: tuple[float, float], clamp: tuple[int, int]) -> tuple[Fit, int]:
-    """Constants, and the zero-point that is added after rounding: the nearest ones if they are right, else searched."""
+    """The constants, and the zero-point that is added after rounding: the nearest if they are right, else searched ones."""
     a, b, zero, (lo, hi) = form.a, form.b, form.out.zero_point, clamp
     target = np.clip(form.target(), lo, hi)
     x, y = np.broadcast_arrays(kernels.CODES[:, None], kernels.CODES)

@@ -24,7 +24,7 @@ WIDE_STRIDE = 16
 
 
 def in_patches(window: Window, groups: int) -> bool:
-    """Whether the convolution is to be computed so."""
+    """Whether the convolution is computed in patches."""
     apart = window.kernel == window.stride and not any(window.pads) and groups == 1
     return apart and max(window.stride) >= WIDE_STRIDE
 

@@ -1,8 +1,8 @@
-"""Any order of the dimensions of a tensor: what no view gives at once is cut into pieces, which are put together anew.
+"""Brings the dimensions of a tensor into any order: what no view gives at once is cut into pieces and joined again.
 
-A dimension's atom (``layout.py``) is taken apart, an index after the other: each is a slice of the map. What is left of the
-layout is brought into its order in the same way, and the results are joined. Channels and pixels that change places do so in a
-product with ones in its diagonal.
+An atom of a dimension (``layout.py``) is cut index by index into slices of the map. The rest of the layout is brought into its
+order in the same way, and the results are joined. Where channels and pixels change places, a product with a unit matrix turns
+them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MOST_PIECES = 64
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
 _COPY = 2
-"""What a piece costs that is moved, beside one that stays where it is."""
+"""The cost of a piece that is moved; one that stays where it is costs 1."""
 Sides = tuple[tuple[str, int], ...]
-"""Rows, columns and channels of a map."""
+"""The rows, columns and channels of a map."""
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """An atom that is taken apart, and the axis along which its indices are joined: as the outermost there, or innermost."""
+    """An atom that is cut index by index, and the axis along which its indices are joined: outermost there, or ``inner``."""
 
     atom: Atom
     along: str
@@ -38,12 +38,12 @@ class _Cut:
 
     @property
     def strided(self) -> bool:
-        """Whether an index is every so many rows or columns, else neighbours."""
+        """Whether an index takes every n-th row or column; else it takes neighbours."""
         return self.atom.stride == 1 and self.atom.axis != "C"
 
 
 def in_pieces(ctx: Context, value: Mapped, letters: str) -> Mapped | None:
-    """The tensor in a map whose axes are the ONNX dimensions that the letters name; None: it takes too many pieces."""
+    """The tensor in a map whose axes are the ONNX dimensions that the letters name; None if that takes too many pieces."""
     goal, target = plain(letters, value.shape), map_shape(letters, value.shape)
     dims, sides = _asked(ctx.map_shape(value), value.layout, letters)
     cuts = _cuts(dims, sides, MOST_PIECES)
@@ -56,13 +56,13 @@ def in_pieces(ctx: Context, value: Mapped, letters: str) -> Mapped | None:
 
 
 def pieces_for(ctx: Context, value: Mapped, letters: str) -> int:
-    """What it takes, more than ``MOST_PIECES`` where it cannot be done."""
+    """The number of pieces that it takes; more than ``MOST_PIECES`` if it is not possible."""
     cuts = _cuts(*_asked(ctx.map_shape(value), value.layout, letters), MOST_PIECES)
     return MOST_PIECES + 1 if cuts is None else cuts[0]
 
 
 def _asked(shape: Shape4, layout: Layout, letters: str) -> tuple[dict[str, Dim], dict[str, int]]:
-    """What each axis of the result runs over, and the sides of what there is, images of a batch being rows of one."""
+    """The atoms of each axis of the result, and the sides of the map, with the images of a batch as rows of one image."""
     n, h, w, c = shape
     named = dict(zip(letters, in_one(layout, h).dims, strict=True))
     rows = merged((*named.get("N", ()), *named.get("H", ())))
@@ -70,7 +70,7 @@ def _asked(shape: Shape4, layout: Layout, letters: str) -> tuple[dict[str, Dim],
 
 
 def in_one(layout: Layout, height: int) -> Layout:
-    """Of the images of a batch, of so many rows each, as rows of one."""
+    """The layout with the images of a batch, of ``height`` rows each, as rows of one image."""
     return Layout(
         tuple(
             merged(Atom("H", atom.stride * height, atom.size) if atom.axis == "N" else atom for atom in dim)
@@ -80,13 +80,13 @@ def in_one(layout: Layout, height: int) -> Layout:
 
 
 def one_batch(ctx: Context, value: Mapped) -> Mapped:
-    """Images of a batch as rows of one."""
+    """The tensor with the images of a batch as rows of one image."""
     n, h, w, c = ctx.map_shape(value)
     return value if n == 1 else reshaped(ctx, value, (1, n * h, w, c), in_one(value.layout, h))
 
 
 def _cuts(dims: dict[str, Dim], sides: dict[str, int], most: int) -> tuple[int, tuple[_Cut, ...]] | None:
-    """The cheapest cuts that leave what lies as it should, with their cost; None where it is more than ``most``."""
+    """The cheapest cuts after which a view or a move gives the result, with their cost; None if it is above ``most``."""
     if most < 1:
         return None
     leaf = _cost(dims, sides)
@@ -101,7 +101,7 @@ def _cuts(dims: dict[str, Dim], sides: dict[str, int], most: int) -> tuple[int, 
 
 
 def _cost(dims: dict[str, Dim], sides: dict[str, int]) -> int | None:
-    """Of a map that needs no more cuts."""
+    """The cost of a map that needs no more cuts; None if it needs some."""
     if all(dims[letter] == axis(letter, sides[letter]) for letter in "HWC"):
         return 1
     if _same_bytes(dims, sides) or _turned(dims, sides):
@@ -116,7 +116,7 @@ def _same_bytes(dims: dict[str, Dim], sides: dict[str, int]) -> bool:
 
 
 def _turned(dims: dict[str, Dim], sides: dict[str, int]) -> bool:
-    """Whether all channels are pixels, and all pixels channels."""
+    """Whether all channels become pixels, and all pixels become channels."""
     pixels = merged((*axis("H", sides["H"]), *axis("W", sides["W"])))
     return merged((*dims["H"], *dims["W"])) == axis("C", sides["C"]) and dims["C"] == pixels
 
@@ -134,12 +134,12 @@ def _possible(dims: dict[str, Dim], sides: dict[str, int]) -> list[_Cut]:
 
 
 def _on(dims: dict[str, Dim], letter: str) -> list[Atom]:
-    """What runs over an axis of the map; between its stretches there may be what no dimension has."""
+    """The atoms on an axis of the map; some places between their stretches may be in no dimension."""
     return [atom for dim in dims.values() for atom in dim if atom.axis == letter]
 
 
 def _without(dims: dict[str, Dim], sides: dict[str, int], cut: _Cut) -> tuple[dict[str, Dim], dict[str, int]]:
-    """What is left to be arranged of one index."""
+    """The dimensions and sides that are left to be arranged for one index of a cut."""
     atom, shrunk = cut.atom, cut.atom.size if cut.strided else 1
     side = 1 + sum((each.size - 1) * each.stride for each in _on(dims, atom.axis) if each != atom)
 
@@ -152,7 +152,7 @@ def _without(dims: dict[str, Dim], sides: dict[str, int], cut: _Cut) -> tuple[di
 
 
 def _made(ctx: Context, value: Mapped, dims: dict[str, Dim], cuts: tuple[_Cut, ...]) -> Mapped:
-    """The map whose axes are ``dims``; its layout says nothing."""
+    """The map whose axes are ``dims``; its layout has no meaning."""
     _, h, w, c = ctx.map_shape(value)
     sides = {"H": h, "W": w, "C": c}
     if not cuts:
@@ -181,7 +181,7 @@ def _whole(ctx: Context, value: Mapped, dims: dict[str, Dim], sides: dict[str, i
 
 
 def _product_with_ones(ctx: Context, value: Mapped) -> Mapped:
-    """Each channel a column of pixels, each pixel a channel."""
+    """The map with each channel as a column of pixels, and each pixel as a channel."""
     n, h, w, c = ctx.map_shape(value)
     params = ctx.stored(value)
     name = ctx.tensor(ctx.fresh(f"{value.tensor}/ones"), (1, 1, c, c), replace(params, scale=1.0, zero_point=0))

@@ -61,7 +61,7 @@ def reduce_max(ctx: Context, node: Node) -> None:
 
 
 def _over_channels(ctx: Context, node: Node) -> tuple[Mapped, Layout, tuple[int, int, int, int]] | None:
-    """A reduction over the channels of a map and nothing else: the map, and where the output goes."""
+    """The map, and the layout and shape of the output, for a reduction over the channels of a map and nothing else."""
     x = ctx.mapped(node.inputs[0])
     axes = _axes(ctx, node, len(x.shape))
     n, h, w, c = ctx.map_shape(x)
@@ -74,7 +74,7 @@ def _over_channels(ctx: Context, node: Node) -> tuple[Mapped, Layout, tuple[int,
 
 
 def _whole(ctx: Context, node: Node) -> tuple[Mapped, Window, Layout, tuple[int, int, int, int]]:
-    """A reduction over the whole map: the input in its map, and where the output goes."""
+    """The input in its map, the window, and the layout and shape of the output, for a reduction over the whole map."""
     x = ctx.mapped(node.inputs[0])
     axes = _axes(ctx, node, len(x.shape))
     n, h, w, c = ctx.map_shape(x)
@@ -181,7 +181,7 @@ def _mean(ctx: Context, node: Node, x: Mapped) -> Mean:
 
 
 def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list[int]:
-    """The numbers of pixels that the windows of an output have inside of the map."""
+    """The numbers of pixels inside of the map that the windows of an output have."""
     inside = []
     for side in (0, 1):
         starts = np.arange(out[side]) * window.stride[side] - window.pads[side]
@@ -191,13 +191,13 @@ def _counts(window: Window, size: tuple[int, ...], out: tuple[int, int]) -> list
 
 
 def _beyond(window: Window, side: int, size: int, out: int) -> tuple[bool, bool]:
-    """Whether the last window reaches past the padding, and past the map."""
+    """Whether the last window reaches past the padding, and whether it reaches past the map."""
     reach = (out - 1) * window.stride[side] + (window.kernel[side] - 1) * window.dilation[side] + 1
     return reach > size + window.pads[side] + window.pads[side + 2], reach > size + window.pads[side]
 
 
 def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
-    """Each count of pixels has its scale; its bias takes off the input's zero-point."""
+    """The map of a mean. Each count of pixels has its own scale, and a bias that removes the input's zero-point."""
     source = value.source.params
     scales: dict[int, tuple[int, int, int]] = {}
     after = params.zero_point
@@ -224,7 +224,7 @@ def finished(ctx: Context, value: Mean, params: Params, name: str) -> Mapped:
 
 
 def _scale(value: Mean, params: Params, count: int, unit: np.float32) -> Scale:
-    """``unit``: of a sum, in steps of the result."""
+    """The scale of a mean over ``count`` pixels; ``unit`` is the real scale of a sum, in steps of the result."""
     require(general.scale_fits, np.array([unit]))
     if value.real:
         return mean_scale(value.source.params, params, count, divide=value.divide, misc=value.misc)

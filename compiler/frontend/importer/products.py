@@ -19,14 +19,15 @@ from compiler.xgraph.ops import Finish, Requantisation
 from compiler.xgraph.products import Product
 
 HEADS = "/head"
-"""Between a node's name and the number of the matrix that a product makes."""
+"""Stands between a node's name and the number of the matrix that a product makes."""
 
 
 def product(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
-    """The sums: of the first operand's rows, if these are pixels, or of the second one's columns, if only these are.
+    """The sums of a product of two activations.
 
-    Where pixels of the second operand are inputs, results lie as its matrices do; else they lie in rows: a softmax over what is
-    turned then finds a row in all channels of a pixel.
+    They are those of the first operand's rows, if these are pixels, or those of the second operand's columns, if only these
+    are. If the pixels of the second operand are inputs, results lie as its matrices do. Else they lie in rows: a softmax over
+    the transposed result then finds a row in all channels of a pixel.
     """
     require(constraints.products_built, ctx.extras.products)
     require(constraints.two_matrices, len(a.shape), len(b.shape))
@@ -45,7 +46,7 @@ def _swapped(layout: Layout) -> Layout:
 
 
 def _of_columns(value: Linear, rank: int) -> Linear:
-    """What gives the result with rows and columns in each other's place, as the result itself."""
+    """The sums for the transposed result; their rows and columns change places at the end."""
 
     def build(name: str, q: Requantisation, finish: Finish, params: Params) -> Mapped:
         return _transposed(value.build(name, q, finish, params))
@@ -87,7 +88,7 @@ def _sums(ctx: Context, node: Node, a: Mapped, b: Mapped) -> Linear:
 def _together(
     ctx: Context, first: Matrices, second: Matrices, parts: Sequence[Mapped], of_second: Sequence[int]
 ) -> Mapped:  # fmt: skip
-    """All results in one map."""
+    """The results of all matrices in one map."""
     if len(parts) == 1:
         return parts[0]
     if not second.turned and [*of_second] == [*range(len(parts))] and first.sides == second.sides:
@@ -96,5 +97,5 @@ def _together(
 
 
 def _numbers(shape: tuple[int, ...], outer: tuple[int, ...]) -> list[int]:
-    """Which of the operand's matrices each of the result's is made of."""
+    """The number of the operand's matrix for each matrix of the result."""
     return [int(n) for n in np.broadcast_to(np.arange(prod(shape)).reshape(shape), outer).reshape(-1)]

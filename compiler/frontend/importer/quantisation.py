@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear: where values get their int8 form, and where they show their float image."""
+"""QuantizeLinear and DequantizeLinear: values get their int8 form, or show their float image."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from compiler.frontend.importer.values import Affine, Joined, Linear, Mapped, Me
 from compiler.frontend.model import MICROSOFT, Node
 
 INTEGER_KERNELS = ("Add", "Mul", "AveragePool")
-"""Operators that round otherwise in onnxruntime's integer kernel than in float."""
+"""Operators that onnxruntime rounds otherwise in its integer kernel than in float."""
 
 MEANS_OF_INTEGERS = ("AveragePool", "GlobalAveragePool")
 """Means that have an integer kernel. ReduceMean and ReduceSum have none: they are computed in float32."""
 
 PASSED_BY = ("Relu", "Clip", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
-"""Operators between such a one and QuantizeLinear that do not keep onnxruntime from making the kernel."""
+"""Operators that may stand between one with an integer kernel and QuantizeLinear; onnxruntime makes the kernel nevertheless."""
 
 
 @rule("DequantizeLinear")
@@ -46,7 +46,7 @@ def quantize(ctx: Context, node: Node) -> None:
 
 
 def settled(ctx: Context, node: Node, params: Params) -> Mapped:
-    """What awaited its quantisation gets it from this node."""
+    """The map of a value that this node quantises."""
     value = ctx.value(node.inputs[0])
     match value:
         case Mapped():
@@ -77,7 +77,7 @@ def settled(ctx: Context, node: Node, params: Params) -> Mapped:
 
 
 def _with_number(ctx: Context, node: Node, value: Unary, params: Params) -> NDArray[np.int8] | None:
-    """The table of a sum or product with one number, where onnxruntime makes an integer kernel of it."""
+    """The table of a sum or product with one number, if onnxruntime makes an integer kernel of it."""
     maker = ctx.producers[node.inputs[0]]
     if maker.op_type not in ("Add", "Mul") or not any(ctx.value(name) == value.source for name in maker.inputs):
         return None
@@ -99,7 +99,7 @@ def _with_number(ctx: Context, node: Node, value: Unary, params: Params) -> NDAr
 
 
 def _with_itself(ctx: Context, node: Node, params: Params) -> NDArray[np.int8] | None:
-    """The table of a map's sum or product with itself, perhaps of another zero-point, where that is an integer kernel."""
+    """The table of a map's sum or product with itself, perhaps at another zero-point, if that is an integer kernel."""
     maker = ctx.producers[node.inputs[0]]
     sides = [side.params for name in maker.inputs if isinstance(side := ctx.value(name), Mapped)]
     if maker.op_type not in ("Add", "Mul") or len(sides) != 2 or not _fused(ctx, node, sides, params, (-np.inf, np.inf)):
@@ -114,10 +114,10 @@ def _fused(ctx: Context, node: Node, sources: list[Params], params: Params, boun
 
 
 def _kernel(ctx: Context, node: Node, sources: list[Params], params: Params, bounds: tuple[float, float]) -> str:
-    """The operator whose result this node quantises, if onnxruntime makes one integer kernel of what it makes kernels of.
+    """The operator whose result this node quantises, if onnxruntime makes one integer kernel of both; else an empty text.
 
-    It does where everything is of one type, nobody else reads the float result, and a clamp in between does nothing.
-    Of a dilated pool it makes an invalid model.
+    It does if everything has one type, nobody else reads the float result, and a clamp in between does nothing. It makes an
+    invalid model of a dilated pool.
     """
     if any(source.unsigned != params.unsigned for source in sources):
         return ""

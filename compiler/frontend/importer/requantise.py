@@ -1,4 +1,4 @@
-"""Real factors as what the machine multiplies with: 24-bit mantissas and shifts, or 26-bit factors and one shift."""
+"""Real factors as the machine multiplies with them: 24-bit mantissas and shifts, or 26-bit factors and one shift."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from compiler.xgraph.ops import Requantisation
 from isa.requantisation import MOST_SHIFT, SCALE_BITS
 
 FACTOR_BITS = 25
-"""Magnitude bits of a MISC factor."""
+"""The magnitude bits of a MISC factor."""
 MOST_ELTWISE_SHIFT = 37
-"""So that a zero-point shifted left by it, and every sum, stays within the 48-bit constant."""
+"""The greatest shift for which a zero-point shifted left by it, and every sum, stays within the 48-bit constant."""
 
 NEAR = 64
-"""Factors that are tried on both sides of the nearest one."""
+"""The number of factors that are tried on each side of the nearest one."""
 FAR = 512
-"""Beyond it every integer is clamped, whatever the zero-point."""
+"""The number beyond which every integer is clamped, whatever the zero-point."""
 
 Float32 = NDArray[np.float32]
 
 
 def records(scale: Float32) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Mantissas and shifts with ``mantissa / 2^shift`` equal to the float32 scale (nearest, where it is below 2^-40)."""
+    """Mantissas and shifts with ``mantissa / 2^shift`` equal to the float32 scale, or nearest to it if it is below 2^-40."""
     fraction, exponent = np.frexp(scale.astype(np.float64))
     shift = SCALE_BITS - exponent.astype(np.int64)
     mantissa = np.rint(np.ldexp(fraction, SCALE_BITS)).astype(np.int64)
@@ -43,18 +43,18 @@ def representable(scale: Float32) -> bool:
 
 
 def requantisation(bias: NDArray[np.int64], scale: Float32) -> Requantisation:
-    """``bias`` wraps to 32 bits like the accumulator that it is added to."""
+    """The requantisation with this bias, which wraps to 32 bits like the accumulator, and this scale."""
     mantissa, shift = records(np.broadcast_to(scale, bias.shape))
     return Requantisation(bias.astype(np.int32), mantissa, shift)
 
 
 def output_scale(unit: Float32, params: Params) -> Float32:
-    """From accumulator units to output units, rounded as onnxruntime rounds."""
+    """The factor from accumulator units to output units, rounded as onnxruntime rounds it."""
     return np.asarray(unit, np.float32) / np.float32(params.scale)
 
 
 def factors(*ratios: float) -> tuple[tuple[int, ...], int]:
-    """Whole factors and a common shift with ``factor / 2^shift`` as near to the ratios as 26 bits allow."""
+    """Whole factors and a common shift whose ``factor / 2^shift`` are as near to the ratios as 26 bits allow."""
     greatest = max(abs(r) for r in ratios)
     exponent = math.frexp(greatest)[1] if greatest else 0
     shift = min(max(FACTOR_BITS - 1 - exponent, 0), MOST_ELTWISE_SHIFT)
@@ -62,9 +62,9 @@ def factors(*ratios: float) -> tuple[tuple[int, ...], int]:
 
 
 def exact_factors(sources: Sequence[Params], target: Params) -> tuple[tuple[int, ...], int] | None:
-    """Factors that take each of 256 values of every source to the integer that DequantizeLinear and QuantizeLinear take it to.
+    """Factors that take each of 256 values of every source to the integer that DequantizeLinear and QuantizeLinear give.
 
-    The nearest ones, or others close by; None if there are none.
+    They are the nearest ones, or others close by; None if there are none.
     """
     nearest, shift = factors(*(source.scale / target.scale for source in sources))
     found = []
@@ -78,8 +78,9 @@ def exact_factors(sources: Sequence[Params], target: Params) -> tuple[tuple[int,
 
 
 def best_slopes(source: Params, slope: Params, target: Params, slopes: Array) -> tuple[tuple[int, int], int, int, int]:
-    """Factors of negative values times their slopes, and of the others, and their shift: of those close by, the ones with the
-    fewest values that become another integer than DequantizeLinear, PRelu and QuantizeLinear make. How many, and of how many.
+    """Factors for negative values times their slopes and for the other values, their shift, the wrong cases, and all cases.
+
+    Among close factors these have the fewest cases in which DequantizeLinear, PRelu and QuantizeLinear give another integer.
     """
     steep, flat = source.scale * slope.scale / target.scale, source.scale / target.scale
     _, coarse = factors(steep, flat)
@@ -100,19 +101,21 @@ def best_slopes(source: Params, slope: Params, target: Params, slopes: Array) ->
 
 
 def _stored() -> NDArray[np.int64]:
-    """Every value of an int8 map."""
+    """All values of an int8 map."""
     return np.arange(-128, 128)
 
 
 def _exact_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> int | None:
-    """The factor closest to ``nearest`` that takes all values to what their real values are quantised to."""
+    """The factor closest to ``nearest`` that takes all values to their quantised real values; None if there is none."""
     factor, wrong = _best_factor(values, real, target, nearest, shift)
     return None if wrong else factor
 
 
 def _best_factor(values: NDArray[np.int64], real: Float32, target: Params, nearest: int, shift: int) -> tuple[int, int]:
-    """Of those near ``nearest``, the closest with the fewest values that it takes elsewhere than to what their real values are
-    quantised to, and how many these are."""
+    """The factor near ``nearest`` for which the fewest values miss their quantised real values, and the number of these.
+
+    Of several such factors it is the closest.
+    """
     wanted = np.clip(np.rint(real / np.float32(target.scale)), -FAR, FAR)
     best = (nearest, values.size + 1)
     for m in (nearest + step for distance in range(NEAR) for step in (distance, -distance)):
@@ -137,7 +140,7 @@ def least_form(factors_: tuple[int, ...], c: int, shift: int) -> tuple[tuple[int
 
 
 def quantised(value: float, params: Params) -> int:
-    """A real value as the int8 that stands for it, saturated."""
+    """The int8 that stands for a real value, saturated."""
     if math.isinf(value):
         return 127 if value > 0 else -128
     stored = np.rint(np.float32(value) / np.float32(params.scale)) + params.zero_point

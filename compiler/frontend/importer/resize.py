@@ -1,4 +1,4 @@
-"""Nearest and linear resize. What a Resize node does is found by asking onnxruntime where each output row comes from."""
+"""Nearest and linear resize. Each Resize node is run by onnxruntime to find where its rows and columns come from."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from compiler.xgraph.ops import ConvTranspose, Finish, Requantisation, Upsample,
 Matrix = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 ROUNDING = 1e-4
-"""The most by which weights in float32 miss whole ones."""
+"""The most by which weights in float32 differ from whole ones."""
 _PLACE = 8192
-"""Added to places, so that no number that a node puts beyond the map is one of them."""
+"""A number that is added to places, so that no number that a node puts beyond the map is a place."""
 
 
 @rule("Resize", "Upsample")
@@ -50,7 +50,7 @@ def resize(ctx: Context, node: Node) -> None:
 
 
 def _sides_apart(node: Node) -> bool:
-    """Whether what becomes of the rows does not depend on the columns, and every pixel is made of pixels alone."""
+    """Whether rows do not depend on columns, and every result depends on pixels alone."""
     return (
         node.text("keep_aspect_ratio_policy", "stretch") == "stretch"
         and node.text("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize"
@@ -58,7 +58,7 @@ def _sides_apart(node: Node) -> bool:
 
 
 def _matrix(ctx: Context, node: Node, side: int) -> Matrix:
-    """Outputs x inputs along one side: what the node makes of unit rows, which lie in the channels of a map one pixel wide."""
+    """The matrix of outputs x inputs along one side: the node's result on unit rows in channels of a narrow map."""
     rank = len(ctx.shape(node.inputs[0]))
     size, made = ctx.shape(node.inputs[0])[2 + side], ctx.shape(node.output)[2 + side]
     place = 2 + side
@@ -87,7 +87,7 @@ def _matrix(ctx: Context, node: Node, side: int) -> Matrix:
 
 
 def _sources(ctx: Context, node: Node) -> list[list[int]]:
-    """Which row each row of the result is, and which column each column: what the node makes of a map of places."""
+    """The row that each row of the result is, and the column that each column is: the node's result on a map of places."""
     shape = ctx.shape(node.inputs[0])
     axes = [axis % len(shape) for axis in node.integers("axes", range(len(shape)))]
     constants = dict(ctx.model.constants)
@@ -111,7 +111,7 @@ def _sources(ctx: Context, node: Node) -> list[list[int]]:
 
 
 def _nearest(ctx: Context, node: Node, x: Mapped, sources: list[list[int]]) -> Mapped:
-    """Whole factors repeat pixels; other sizes take rows and columns, first where that leaves fewer."""
+    """The resized map. Whole factors repeat pixels; other sizes take rows and columns, first those that leave fewer pixels."""
     out = ctx.shape(node.output)
     sizes = ctx.map_shape(x)[1:3]
     factors = [len(source) // size for source, size in zip(sources, sizes, strict=True)]
@@ -166,7 +166,7 @@ def _stencil(matrix: Matrix) -> _Stencil:
 
 
 def _linear(ctx: Context, node: Node, x: Mapped, rows: Matrix, columns: Matrix) -> Linear:
-    """A transposed convolution, channel by channel, of the map whose edges are repeated."""
+    """A transposed convolution, channel by channel, of the map with repeated edges."""
     if ctx.model.elem(node.inputs[0]) != 1:
         require(movement.linear_quantised_after)
     y, z = _stencil(rows), _stencil(columns)

@@ -24,17 +24,17 @@ from compiler.xgraph.row_operations import Normalisation, Softmax
 from isa.rows import RowError, below_root, exponentials, factors
 
 ALONE_SINCE = 13
-"""From this operator set on Softmax has one axis; before, it takes all dimensions from its axis on together."""
+"""The operator set from which on Softmax has one axis; before, it takes all dimensions from its axis on together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Defined:
-    """A node of the model in whose place the integer definition of an operation is the oracle."""
+    """A node of the model whose oracle is the integer definition of an operation."""
 
     node: str
     source: str
     params: Params | None
-    """Of the source where that is float; None: it is stored."""
+    """The form of the source, if that is float; None if it is stored in 8 bits."""
     target: Params
     op: Softmax | Normalisation
 
@@ -57,7 +57,7 @@ def normalisation(ctx: Context, node: Node) -> None:
 
 @rule("QLinearSoftmax", domain=MICROSOFT)
 def qlinear_softmax(ctx: Context, node: Node) -> None:
-    """onnxruntime's kernel has whole steps in one: 254 of 1/255."""
+    """Imports QLinearSoftmax. onnxruntime's kernel has a whole number of steps in one: 254 of 1/255."""
     kind = ctx.model.elem(node.output)
     x = replace(_rows(ctx, node), params=ctx.params(node.inputs[1], node.input(2), ctx.model.elem(node.inputs[0])))
     params = ctx.params(node.inputs[3], node.input(4), kind)
@@ -74,7 +74,7 @@ def _rows(ctx: Context, node: Node) -> Mapped:
 
 
 def _factors(ctx: Context, node: Node) -> tuple[Array | None, Array | None]:
-    """Gamma and beta."""
+    """The factors (gamma) and offsets (beta) of a normalisation."""
     return real_constant(ctx, node.inputs[1]), real_constant(ctx, node.input(2)) if node.input(2) else np.zeros(1)
 
 
@@ -84,7 +84,7 @@ def _check_axis(node: Node, shape: tuple[int, ...], opset: int) -> None:
 
 
 def finished(ctx: Context, value: OfRows, quantiser: Node, params: Params) -> Mapped:
-    """Named by its node; by the quantiser, where others read the float result, too."""
+    """The operation with the name of its node, or of the quantiser if others read the float result, too."""
     x, node = value.source, value.node
     op = _softmax(node, x, params.scale, params) if node.op_type == "Softmax" else _normalisation(ctx, node, x, params)
     if len(ctx.consumers[node.output]) > 1 or node.output in ctx.model.outputs:
@@ -138,7 +138,7 @@ def _one(numbers: Array) -> bool:
 
 
 def _in_rows(ctx: Context, x: Mapped, *, alike: bool) -> Mapped:
-    """``alike``: all elements of a row are treated alike, so they may follow one another as they lie."""
+    """The tensor in a map whose channels are the rows. With ``alike``, elements of a row may be in any order."""
     letters, last = last_letters_for(len(x.shape)) or "", x.layout.dims[-1]
     if not alike or len(last) < 2:
         return arranged(ctx, x, letters)
@@ -151,7 +151,7 @@ def _in_rows(ctx: Context, x: Mapped, *, alike: bool) -> Mapped:
 
 @rule(definitions.SOFTMAX, definitions.NORMALISATION, domain=DOMAIN)
 def defined(ctx: Context, node: Node) -> None:
-    """What an imported model has become: its integers are given."""
+    """Imports a call of an integer definition, which has the operation's integers; an imported model has such calls."""
     x = _rows(ctx, node)
     require(general.eight_bits, ctx.model.elem(node.output))
     inputs = zip(definitions.INPUTS[node.op_type], node.inputs, strict=True)
@@ -172,4 +172,4 @@ def defined(ctx: Context, node: Node) -> None:
 
 
 OF_ROWS = frozenset(key for key, function in RULES.items() if function.__module__ == __name__)
-"""Operators that ROW computes."""
+"""The operators that ROW computes."""

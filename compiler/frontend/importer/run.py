@@ -1,4 +1,4 @@
-"""Walks a quantised model once, node by node, each by the rule of its operator."""
+"""Walks a quantised model once, node by node, and calls the rule of each operator."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from compiler.frontend.importer.context import RULES, Context
 from compiler.frontend.model import Model
 
 FAMILIES = (elementwise, linear, long_conv, movement, normalised, pads, pools, quantisation, resize, rows, transposed)
-"""Imported for the rules that they declare."""
+"""The modules whose import declares the rules."""
 
 
 def interpreted(model: Model, refused: Mapping[str, str], extras: Extras = NO_EXTRAS) -> Context:
-    """All that the machine can make of the model, wanted or not, and a reason for every node that it cannot compute.
+    """All that the machine can compute of the model, and a reason for every node that it cannot.
 
-    ``refused``: nodes that are not asked, with reasons. ``extras``: of the machine.
+    ``refused`` has nodes that are left out, with reasons. ``extras`` are those of the machine.
     """
     ctx = Context(model, extras)
     for node in model.nodes:

@@ -1,4 +1,4 @@
-"""Rows or columns of a map in any order, some often and some not at all: slices that are joined or interleaved."""
+"""Rows or columns of a map in any order, some repeated and some left out: slices that are joined or interleaved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from compiler.frontend.importer.moves import joined, sliced
 from compiler.frontend.importer.values import Mapped
 
 Run = tuple[int, int, int]
-"""First index, step, count."""
+"""First index, step and count of a stretch."""
 
 
 def taken(ctx: Context, x: Mapped, axis: int, source: Sequence[int]) -> Mapped:
-    """``source``: for each row (axis 1) or column (axis 2) of the result, which one of the map. The layout is the map's own."""
+    """The map whose rows (axis 1) or columns (axis 2) are those of ``x`` with the indices ``source``, in plain NHWC layout."""
     shape = ctx.map_shape(x)
     if list(source) == list(range(shape[axis])):
         return Mapped(x.tensor, plain("NHWC", shape), x.params, x.computed)
@@ -33,7 +33,7 @@ def taken(ctx: Context, x: Mapped, axis: int, source: Sequence[int]) -> Mapped:
 
 
 def runs_of(source: Sequence[int]) -> list[Run]:
-    """The indices as evenly rising stretches, one after another, each as long as it can be."""
+    """The indices as evenly rising stretches, one after another, each as long as possible."""
     runs: list[Run] = []
     first = 0
     while first < len(source):
@@ -47,7 +47,7 @@ def runs_of(source: Sequence[int]) -> list[Run]:
 
 
 def classes_of(source: Sequence[int]) -> list[Run]:
-    """The fewest evenly rising stretches of which the indices take one element each in turn."""
+    """The fewest evenly rising stretches that, interleaved element by element, give the indices; none, if there are none."""
     count = len(source)
     for period in range(1, min(count, movement.MOST_PIECES) + 1):
         if count % period:

@@ -1,4 +1,4 @@
-"""Functions of one quantised tensor: onnxruntime computes them for all 256 values, and the simplest exact form is taken."""
+"""Functions of one quantised tensor: onnxruntime computes all 256 values, and the simplest exact form is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish
 
 Int8 = NDArray[np.int8]
 TABLE_OPERATORS = frozenset({*UNARY, "QLinearLeakyRelu", "QLinearSigmoid"}) - {"Relu", "Clip"}
-"""Functions that need a table, where no clamp and no multiplication gives the same."""
+"""Functions that need a table, if no clamp and no multiplication gives the same."""
 CODES = np.arange(256, dtype=np.uint8)
 VALUES = CODES.view(np.int8)
 """The value that each table entry stands for."""
@@ -34,7 +34,7 @@ def function_of(ctx: Context, node: Node) -> Int8:
     types = dict(ctx.model.types)
 
     def read(current: Node) -> list[Node]:
-        """Makers of what it reads that are no tensors of the machine; what is one, is fed."""
+        """The nodes that must run before this one; an input that is a tensor of the machine is fed instead."""
         makers = []
         for name in current.reads():
             if name in ctx.model.constants:
@@ -46,13 +46,13 @@ def function_of(ctx: Context, node: Node) -> Int8:
             types[name] = TensorType(ctx.model.elem(name), (256,))
             if ctx.model.elem(name) in EIGHT_BITS:
                 feeds[name] = CODES ^ 0x80 if value.params.unsigned else VALUES
-            else:  # what DequantizeLinear made, perhaps moved since
+            else:  # the result of DequantizeLinear, perhaps moved since
                 steps = VALUES.astype(np.int32) - value.params.zero_point
                 feeds[name] = steps.astype(np.float32) * np.float32(value.params.scale)
         return makers
 
     waiting = [node]
-    while waiting:  # a maker before its readers; as deep as the model is long, which calls must not be
+    while waiting:  # A maker runs before its readers. The model may be deeper than calls can be.
         current = waiting.pop()
         if current.name in nodes:
             continue
@@ -68,7 +68,7 @@ def function_of(ctx: Context, node: Node) -> Int8:
 
 
 def applied(ctx: Context, source: Mapped, table: Int8, params: Params, name: str, label: str) -> Mapped:
-    """A table's function as nothing at all, as a clamp, as a multiplication, or as the table."""
+    """The map after a table: the same map, a clamp, a multiplication or the table, whichever is the simplest that is exact."""
     lo, hi = int(table.min()), int(table.max())
     same = source.params.unsigned == params.unsigned
     if (table == VALUES).all() and same:
@@ -83,7 +83,7 @@ def applied(ctx: Context, source: Mapped, table: Int8, params: Params, name: str
 
 
 def _linear(source: Params, target: Params, table: Int8) -> tuple[int, int, int, Finish] | None:
-    """Factor, constant, shift and finish, if they give the table in all 256 values."""
+    """The factor, constant, shift and finish that give the table for all 256 values; None if there are none."""
     (m,), shift = factors(source.scale / target.scale)
     for after in (True, False):
         c = -source.zero_point * m + (0 if after else target.zero_point << shift)

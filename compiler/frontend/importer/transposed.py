@@ -1,4 +1,4 @@
-"""Transposed convolution; with a zero-point, as one convolution for each phase of the output."""
+"""Transposed convolution; with a zero-point, it is one convolution for each phase of the output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compiler.frontend.model import Node
 from compiler.xgraph.ops import Conv, ConvTranspose, Finish, Requantisation, Window
 
 PHASES = "/phase"
-"""Between the name of a map and the two digits of a convolution that makes a part of it."""
+"""Stands between the name of a map and the two digits of a convolution that makes a part of it."""
 
 Int8 = NDArray[np.int8]
 
@@ -54,7 +54,7 @@ def conv_transpose(ctx: Context, node: Node) -> None:
             )  # fmt: skip
             made = ctx.add(op, plain(letters, out), params)
         if not _powers_of_two(np.float64(x.params.scale) * scale, params.scale):
-            # onnxruntime has no integer kernel for it: it adds products of float32 numbers, each rounded.
+            # onnxruntime has no integer kernel for it: it adds products of float32 numbers, and rounds each sum.
             ctx.inexact[ctx.made[made.tensor].name] = "sums that float32 rounds on the way"
         return made
 
@@ -69,14 +69,14 @@ def _powers_of_two(*scales: NDArray[np.float64] | float) -> bool:
 
 
 def _kernel(weights: Int16 | Int8, groups: int, kernel: tuple[int, int]) -> Int16 | Int8:
-    """ONNX's inputs x outputs of a group x rows x columns, as outputs x rows x columns x inputs of a group."""
+    """The kernel as outputs x rows x columns x inputs of a group; ONNX has inputs x outputs of a group x rows x columns."""
     inputs, outputs = weights.shape[:2]
     grouped = weights.reshape(groups, inputs // groups, outputs, *kernel)
     return grouped.transpose(0, 2, 3, 4, 1).reshape(groups * outputs, *kernel, inputs // groups)
 
 
 def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tuple[int, ...]) -> Window:
-    """Pads from the attributes, or from the output's size as ONNX derives them."""
+    """The window, with pads from the attributes, or from the output's size as ONNX derives them."""
     rank = len(size)
     stride, dilation = node.integers("strides", [1] * rank), node.integers("dilations", [1] * rank)
     extra = node.integers("output_padding", [0] * rank)
@@ -98,7 +98,7 @@ def _window(node: Node, size: tuple[int, ...], kernel: tuple[int, ...], out: tup
 
 
 def _extra(window: Window, source: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns that the output has beyond what the pads leave."""
+    """The rows and columns by which the output exceeds what the pads leave."""
     found = [
         target[1 + i] - (window.stride[i] * (source[1 + i] - 1) + (window.kernel[i] - 1) * window.dilation[i] + 1
                          - window.pads[i] - window.pads[i + 2])
@@ -108,7 +108,7 @@ def _extra(window: Window, source: tuple[int, ...], target: tuple[int, ...]) -> 
 
 
 def _taps(stride: int, kernel: int, dilation: int, pad: int, phase: int) -> tuple[list[int], int, int]:
-    """Taps of one phase in the order of rising input, padding before, and the input distance of neighbouring taps."""
+    """The taps of one phase in the order of rising input, the padding before, and the input distance of neighbouring taps."""
     reached = {
         (phase + pad - tap * dilation) // stride: tap for tap in range(kernel) if (phase + pad - tap * dilation) % stride == 0
     }
@@ -121,7 +121,7 @@ def _phases(
     ctx: Context, node: Node, x: Mapped, window: Window, kernel: Kernel, q: Requantisation, finish: Finish, params: Params,
     name: str, letters: str, out: tuple[int, ...], groups: int,
 ) -> Mapped:  # fmt: skip
-    """Each phase has its own taps, and so its own share of the zero-point in the bias."""
+    """One convolution for each phase, interleaved; each has its own taps, and so its own zero-point in the bias."""
     n, h, w, c = map_shape(letters, out)
     down, across = window.stride
     part = (n, -(-h // down), -(-w // across), c)
@@ -159,7 +159,7 @@ def _shifted(
     dilation: tuple[int, int],
     part: tuple[int, int, int, int],
 ) -> tuple[str, tuple[int, int, int, int], tuple[int, int]]:
-    """Pads of a phase; where it starts inside the map, the map without its first rows and columns."""
+    """The map of one phase, its shape and the pads before. A phase that starts inside the map drops first rows and columns."""
     n, h, w, c = ctx.map_shape(x)
     skip = (max(0, -before[0]), max(0, -before[1]))
     if any(skip):

@@ -1,4 +1,4 @@
-"""What the importer knows of an ONNX tensor: that a feature map holds it, or that it awaits quantisation."""
+"""The values of ONNX tensors during an import: a tensor is in a feature map, or it awaits its quantisation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Params:
-    """Real value = scale * (stored - zero_point); the zero-point is that of the int8 map, ``unsigned`` that ONNX says uint8."""
+    """Real value = scale * (stored - zero_point). The zero-point is that of the int8 map; ``unsigned``: ONNX has uint8."""
 
     scale: float
     zero_point: int
@@ -25,19 +25,19 @@ class Params:
 
     @property
     def stored(self) -> int:
-        """The zero-point as ONNX writes it."""
+        """The zero-point as ONNX stores it."""
         return self.zero_point + 128 if self.unsigned else self.zero_point
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A quantised tensor, or the float image of one, that a feature map holds."""
+    """A quantised tensor, or the float image of one, in a feature map."""
 
     tensor: str
     layout: Layout
     params: Params
     computed: bool
-    """Whether the machine computes it, rather than only shows another place of what the host made."""
+    """Whether the machine computes the map; else it is the host's own map or a view of one."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,25 +56,25 @@ class Fixed:
 class Linear:
     """Sums of products (convolutions, dense layers) that await their quantisation.
 
-    ``scale``: real value of one unit of the accumulator, per output channel or alone; ``bias`` in the same units
-    (``None``: none yet). ``lo`` and ``hi`` are real bounds. ``build`` makes the operation.
+    ``scale`` is the real value of one unit of the accumulator, one number or one for each output channel. ``bias`` is in the
+    same units (``None`` for none yet). ``lo`` and ``hi`` are real bounds. ``build`` makes the operation.
     """
 
     build: Callable[[str, Requantisation, Finish, Params], Mapped]
     scale: Float32
     channels: int
     zero_bias: NDArray[np.int64]
-    """What folding the input's zero-point adds to the bias, per output channel."""
+    """The part of the bias that stands for the input's zero-point, for each output channel."""
     bias: NDArray[np.int64] | None = None
     lo: float = -np.inf
     hi: float = np.inf
     channel_dim: int = 1
-    """Which ONNX dimension holds the channels."""
+    """The ONNX dimension of the channels."""
     rank: int = 4
     mean_of: int = 0
-    """For a resize, what the weights of a result's pixels add up to. onnxruntime sums them in float."""
+    """The sum of the weights of one result of a resize; 0 for no resize. onnxruntime computes resizes in float."""
     source: Params | None = None
-    """For a resize, how the map that is resized is quantised."""
+    """The quantisation of the map that a resize reads."""
 
     def clamped(self, lo: float, hi: float) -> Linear:
         return replace(self, lo=min(max(self.lo, lo), hi), hi=max(min(self.hi, hi), lo))
@@ -86,7 +86,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Unary:
-    """A function of one quantised tensor, element by element: a table of 256 values once its quantisation is known."""
+    """A function of one quantised tensor, element by element; with its quantisation it becomes a table of 256 values."""
 
     source: Mapped
     end: str
@@ -95,11 +95,11 @@ class Unary:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two quantised tensors, and what is made of them.
+    """An operation of two quantised tensors.
 
-    ``slopes``: PRelu's, the constants that ``b`` holds. ``swapped``: ``b`` is ONNX's first operand. ``single``: ``b`` is
-    broadcast, and so one number for neighbouring elements of ``a``. ``fused``: onnxruntime computes it with an integer kernel,
-    else in float.
+    ``slopes`` are the constants of a PRelu, which ``b`` holds. With ``swapped``, ``b`` is ONNX's first operand. With
+    ``single``, ``b`` is broadcast, and so is one number for neighbouring elements of ``a``. With ``fused``, onnxruntime
+    computes it with an integer kernel, else in float.
     """
 
     kind: str
@@ -126,13 +126,13 @@ class Mean:
     divide: bool = True
     count_pad: bool = True
     fused: bool = False
-    """The zero-point is added before rounding, as QLinearAveragePool does."""
+    """Whether the zero-point is added before rounding, as QLinearAveragePool does."""
     whole: bool = False
-    """The window is the map itself, without padding: then QLinearAveragePool adds the zero-point after rounding."""
+    """Whether the window is the map itself, without padding: QLinearAveragePool then adds the zero-point after rounding."""
     real: bool = False
-    """onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
+    """Whether onnxruntime computes it in float32, between DequantizeLinear and QuantizeLinear."""
     misc: bool = False
-    """MISC sums it, over channels; else POOL does."""
+    """Whether MISC sums it, over channels; else POOL does."""
     lo: float = -np.inf
     hi: float = np.inf
 
@@ -142,7 +142,7 @@ class Mean:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """Tensors of several quantisations one after another along an ONNX dimension: each gets that of the whole."""
+    """Tensors of several quantisations, joined along an ONNX dimension; each gets the quantisation of the whole."""
 
     parts: tuple[Mapped | Fixed, ...]
     axis: int
@@ -156,7 +156,7 @@ class Joined:
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """A factor and an offset per channel of a quantised tensor, computed in float by ``node``."""
+    """A factor and an offset for each channel of a quantised tensor; ``node`` computes them in float."""
 
     source: Mapped
     factor: NDArray[np.float64]
@@ -171,7 +171,7 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class OfRows:
-    """A softmax or normalisation of a quantised tensor by ``node``, which awaits its quantisation."""
+    """A softmax or normalisation of a quantised tensor by ``node`` that awaits its quantisation."""
 
     source: Mapped
     node: Node

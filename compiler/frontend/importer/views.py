@@ -1,4 +1,4 @@
-"""Brings a tensor into the layout that an operator needs, with views where that is possible."""
+"""Brings a tensor into the layout that an operator needs, with views where possible."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from compiler.frontend.importer.values import Mapped
 from compiler.xgraph.ops import Conv, Finish, Requantisation, Window
 
 MOST_ONES, FEW_ONES = 1 << 20, 1 << 14
-"""Bytes of a convolution that only selects channels: what it may have at most, and what is not worth a thought."""
+"""The most weights of a convolution that only selects channels, and the number up to which no other way is looked for."""
 LONG, FEW_PIECES = 64, 8
-"""Channels of a stretch that is a slice of its own, and of how many pieces a map is put together rather than by ones."""
+"""The channels of a stretch that is a slice by itself, and the most pieces that replace such a convolution."""
 ONE = 1 << 23
 """The mantissa of 1, with shift 23."""
 
@@ -40,7 +40,8 @@ ONE = 1 << 23
 def arranged(ctx: Context, value: Mapped, letters: str, *, cheap: bool = False) -> Mapped:
     """The tensor in a map whose axes are the ONNX dimensions that the letters name.
 
-    ``cheap``: not in pieces, which machines with products have where nothing else serves: attention asks for any order.
+    With ``cheap``, it is not cut into pieces. Machines with products do that where no view serves: attention asks for any
+    order.
     """
     shape = value.shape
     goal = plain(letters, shape)
@@ -65,7 +66,7 @@ def arranged(ctx: Context, value: Mapped, letters: str, *, cheap: bool = False) 
 
 
 def anyhow(ctx: Context, value: Mapped) -> tuple[str, Mapped]:
-    """The tensor in a map of which each axis is one of its dimensions, at the least cost, and the axes of the dimensions."""
+    """The letters and the map of the tensor, with each axis one of its dimensions, at the least cost."""
     second, last = letters_for(len(value.shape)), last_letters_for(len(value.shape))
     require(general.at_most_four_dimensions, value.shape)
     assert second is not None
@@ -96,8 +97,10 @@ def _permuted(ctx: Context, value: Mapped, order: Dim, layout: Layout) -> Mapped
 
 
 def selected(ctx: Context, value: Mapped, channels: Sequence[int | None], layout: Layout, fill: int = 0) -> Mapped:
-    """The channels of a map in any order, with ``fill`` where there is none: a 1x1 convolution of ones and zeros, if that is
-    small; else slices, one after another."""
+    """The channels of a map in any order, with ``fill`` where there is none.
+
+    This is a 1x1 convolution of ones and zeros, if that is small; else slices, one after another.
+    """
     n, h, w, c = ctx.map_shape(value)
     ones = len(channels) * c
     if c > 1 and ones > FEW_ONES:
@@ -124,7 +127,7 @@ def _by_ones(ctx: Context, value: Mapped, channels: Sequence[int | None], layout
 
 
 def _in_pieces(ctx: Context, value: Mapped, pieces: Sequence[Sequence[int | None]], layout: Layout, fill: int) -> Mapped:
-    """Slices, and what is selected among the channels of a slice."""
+    """The map as joined slices, with a selection among the channels of each slice."""
     n, h, w, _ = ctx.map_shape(value)
     require(movement.few_pieces, len(pieces))
     parts = []
@@ -141,19 +144,22 @@ def _in_pieces(ctx: Context, value: Mapped, pieces: Sequence[Sequence[int | None
 
 
 def _reach(channels: Sequence[int | None]) -> tuple[int, int]:
-    """The first of the channels that are read, and how many lie from it to the last."""
+    """The first channel that is read, and the number of channels from it to the last."""
     read = [channel for channel in channels if channel is not None] or [0]
     return min(read), max(read) - min(read) + 1
 
 
 def _ones(channels: Sequence[int | None]) -> int:
-    """The bytes that it takes to select them; none, where they are a slice."""
+    """The number of weights that select these channels; 0 if they are a slice."""
     first, size = _reach(channels)
     return 0 if [*channels] == [*range(first, first + size)] else len(channels) * size
 
 
 def pieces_of(channels: Sequence[int | None]) -> list[list[int | None]]:
-    """Long stretches of neighbours, each by itself, and what lies between them; short stretches that are far apart are none."""
+    """The pieces of a selection: each long stretch of neighbours by itself, and the short stretches between them.
+
+    Short stretches that are far apart are separate pieces.
+    """
     pieces: list[list[int | None]] = []
     short = False
     for first, count in _stretches(channels):
@@ -168,7 +174,7 @@ def pieces_of(channels: Sequence[int | None]) -> list[list[int | None]]:
 
 
 def _stretches(channels: Sequence[int | None]) -> Iterator[tuple[int | None, int]]:
-    """The first channel of each and how many follow one another; None: of channels that are none."""
+    """The first channel and the length of each stretch of neighbours; None stands for padding."""
     start = 0
     for end in range(1, len(channels) + 1):
         last = channels[end - 1]
@@ -178,7 +184,7 @@ def _stretches(channels: Sequence[int | None]) -> Iterator[tuple[int | None, int
 
 
 def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
-    """Height and width end with a stretch of channels each: depth to space."""
+    """Depth to space, if height and width end with a stretch of channels each."""
     n, h, w, c = ctx.map_shape(value)
     rows, columns = dims["H"], dims["W"]
     block = target[1] // h
@@ -199,7 +205,7 @@ def _to_space(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4,
 
 
 def _to_depth(ctx: Context, value: Mapped, dims: dict[str, Dim], target: Shape4, goal: Layout) -> Mapped | None:
-    """Height and width lose their inner stretches to the channels: space to depth."""
+    """Space to depth, if height and width lose their inner stretches to the channels."""
     n, h, w, c = ctx.map_shape(value)
     block_h, block_w = h // target[1], w // target[2]
     if h != target[1] * block_h or w != target[2] * block_w:
@@ -225,5 +231,5 @@ def _key(atom: Atom) -> tuple[str, int, int]:
 
 
 def _whole(dim: Dim) -> Dim:
-    """Atoms of an axis joined where their order in the dimension keeps them apart."""
+    """The atoms, sorted by axis and stride and joined."""
     return merged(sorted(dim, key=lambda atom: ("HWC".index(atom.axis), -atom.stride)))

@@ -19,10 +19,10 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Real value = scale * values; ``scale`` is one number or runs along ``axis``."""
+    """Constant weights: real value = scale * values; ``scale`` is one number or runs along ``axis``."""
 
     values: Int16 | Int8
-    """Zero-point taken off."""
+    """The stored weights minus their zero-point."""
     scale: Float32
     axis: int
 
@@ -30,7 +30,7 @@ class Weights:
         return Weights(self.values.transpose(order), self.scale, order.index(self.axis) if self.scale.size > 1 else 0)
 
     def along(self, axis: int) -> Float32:
-        """The scale: one, or one for each index of ``axis``."""
+        """The scale: one number, or one for each index of ``axis``."""
         if self.scale.size == 1:
             return self.scale.reshape(1)
         require(general.weights_constant, True if self.axis == axis else None)

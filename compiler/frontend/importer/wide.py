@@ -31,7 +31,7 @@ FOUR_BITS = -8, 7
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """The weights are ``stored - zero_point``: outputs x rows x columns x inputs of a group."""
+    """A kernel whose weights are ``stored - zero_point``: outputs x rows x columns x inputs of a group."""
 
     stored: Int8
     zero_point: int = 0
@@ -43,7 +43,7 @@ class Kernel:
 
 
 def kernel_of(weights: Int16 | Int8) -> Kernel:
-    """With the zero-point nearest to 0 of those that bring all weights, and 0, into four bits, or else into int8."""
+    """The kernel with the zero-point nearest to 0 that brings all weights, and 0, into four bits, or else into int8."""
     low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
     least, most = FOUR_BITS if high - low < 16 else (LEAST, MOST)
     zero_point = max(0, least - low) + min(0, most - high)
@@ -53,7 +53,7 @@ def kernel_of(weights: Int16 | Int8) -> Kernel:
 
 
 def narrowed(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window, groups: int) -> tuple[Mapped, Kernel, Window]:
-    """Input map, kernel and window that compute the same sums."""
+    """The map, kernel and window that compute the same sums with int8 weights."""
     span = int(weights.max(initial=0)) - int(weights.min(initial=0))
     if span <= MOST - LEAST:
         return x, kernel_of(weights), window
@@ -69,7 +69,7 @@ def narrowed(ctx: Context, x: Mapped, weights: Int16 | Int8, window: Window, gro
 
 
 def _best_zero_point(weights: Int16 | Int8) -> int:
-    """The one that leaves the fewest input channels with a weight outside of int8, and what is over within it."""
+    """The zero-point that leaves the fewest input channels with a weight outside of int8, if the rest of each weight fits."""
     low, high = (end(weights.astype(np.int16), axis=(0, 1, 2)) for end in (np.min, np.max))
     candidates = [z for z in range(LEAST, MOST + 1) if low.min() + 2 * z >= 2 * LEAST and high.max() + 2 * z <= 2 * MOST]
     left = {z: int(((low + z < LEAST) | (high + z > MOST)).sum()) for z in candidates}

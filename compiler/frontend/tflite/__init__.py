@@ -1,1 +1,1 @@
-"""TFLite models as ONNX models: quantised ones in QDQ form."""
+"""Translates TFLite models to ONNX models, quantised ones in QDQ form."""

@@ -60,7 +60,7 @@ def inverse_root(w: Writer, op: Operator) -> None:
 
 
 def binary(w: Writer, op: Operator) -> None:
-    """Channels come first where every operand has four dimensions, or can be given them."""
+    """An operator of two tensors. Channels come first if every operand has four dimensions, or can get them."""
     label = w.tensor(op.outputs[0]).name
     first = len(w.tensor(op.outputs[0]).shape) == 4 and all(
         len(w.tensor(n).shape) in (0, 4) or w.tensor(n).data is not None for n in op.inputs
@@ -103,13 +103,13 @@ def softmax(w: Writer, op: Operator) -> None:
 
 
 def normalised(w: Writer, op: Operator) -> None:
-    """To length 1 along the last dimension."""
+    """Normalises to length 1 along the last dimension."""
     label = w.tensor(op.outputs[0]).name
     w.put(op.outputs[0], activated(w, op, w.node("LpNormalization", [w.value(op.inputs[0])], f"{label}/length", axis=-1, p=2)))
 
 
 def greatest(w: Writer, op: Operator) -> None:
-    """The index of the greatest, or least, along a dimension."""
+    """The index of the greatest, or least, value along a dimension."""
     y = w.tensor(op.outputs[0])
     axis = int(w.known(op.inputs[1], "axis").reshape(-1)[0])
     op_type = "ArgMax" if op.kind == "ARG_MAX" else "ArgMin"
@@ -119,7 +119,7 @@ def greatest(w: Writer, op: Operator) -> None:
 
 
 def product(w: Writer, op: Operator) -> None:
-    """Of two tensors, either with its last two dimensions exchanged."""
+    """The product of two tensors, either of them with its last two dimensions exchanged."""
     label = w.tensor(op.outputs[0]).name
     sides = []
     for number, exchanged in zip(op.inputs, (op.option("AdjX"), op.option("AdjY")), strict=True):
@@ -130,7 +130,7 @@ def product(w: Writer, op: Operator) -> None:
 
 
 def requantised(w: Writer, op: Operator) -> None:
-    """QUANTIZE, DEQUANTIZE: the same values in another form."""
+    """QUANTIZE and DEQUANTIZE: the same values in another form."""
     w.put(op.outputs[0], w.value(op.inputs[0], first=True), first=True)
 
 

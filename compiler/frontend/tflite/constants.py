@@ -1,4 +1,4 @@
-"""Operators whose result the file knows: weights in float16, int8 or sparse form made float and dense."""
+"""Folds operators whose result the file has: weights in float16, int8 or sparse form become float and dense."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.frontend.tflite.file import Array, Graph, Operator, Tensor
 
 
 def folded(graph: Graph) -> Graph:
-    """Their results are constants, and the operators are gone."""
+    """The graph with such results as constants, without the operators."""
     tensors = list(graph.tensors)
     kept = []
     for operator in graph.operators:

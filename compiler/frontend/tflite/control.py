@@ -1,4 +1,4 @@
-"""Operators that run other graphs: IF becomes If, WHILE becomes Loop, with what they read taken from outside."""
+"""Operators that run other graphs: IF becomes If, and WHILE becomes Loop. Their graphs take operands from outside."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compiler.frontend.tflite.file import CALLS, Operator
 from compiler.frontend.tflite.writer import Writer
 
 Translate = Callable[[Writer], None]
-"""Writes the operators of a writer's graph."""
+"""Translates the operators of a writer's graph."""
 
 
 def chosen(translate: Translate, w: Writer, op: Operator) -> None:
-    """The graph that the condition asks for."""
+    """Translates IF: the condition selects one of two graphs."""
     label = w.tensor(op.outputs[0]).name
     branches = {}
     for name, field in zip(("then_branch", "else_branch"), CALLS["IF"], strict=True):
@@ -31,7 +31,10 @@ def chosen(translate: Translate, w: Writer, op: Operator) -> None:
 
 
 def repeated(translate: Translate, w: Writer, op: Operator) -> None:
-    """While the condition holds of what goes round, the body makes it anew; what the body gives back as it is stays outside."""
+    """Translates WHILE: the body makes the tensors anew as long as the condition holds for them.
+
+    A tensor that the body returns unchanged stays outside of the Loop.
+    """
     label = w.tensor(op.outputs[0]).name
     condition, body = (op.option(field) for field in CALLS["WHILE"])
     called = w.graphs[body]
@@ -39,7 +42,7 @@ def repeated(translate: Translate, w: Writer, op: Operator) -> None:
     fixed = {place: op.inputs[place] for place in range(len(op.inputs)) if place not in turning}
 
     def asked(around: Writer, numbers: dict[int, int]) -> str:
-        """Whether there is another turn, by nodes of ``around``; ``numbers``: its tensors that go round."""
+        """The condition for another turn, as nodes of ``around``, on the tensors ``numbers`` there."""
         test = around.inner(condition, f"{label}/condition", numbers)
         translate(test)
         around.nodes += test.nodes
@@ -67,7 +70,7 @@ def repeated(translate: Translate, w: Writer, op: Operator) -> None:
     labels = [f"{w.tensor(op.outputs[place]).name}/last" for place in turning]
     made = w.several("Loop", ["", first, *(w.stored(op.inputs[place]) for place in turning)], labels, body=graph)
     for place, result in zip(turning, made, strict=True):
-        # onnxruntime infers no shape of what goes round.
+        # onnxruntime infers no shapes of the tensors of a Loop.
         shape = w.constant(f"{result}/shape", np.array(w.tensor(op.inputs[place]).shape, np.int64))
         w.put_stored(op.outputs[place], w.node("Reshape", [result, shape], f"{result}/shaped"))
     for place, number in fixed.items():
@@ -75,5 +78,5 @@ def repeated(translate: Translate, w: Writer, op: Operator) -> None:
 
 
 def _given(inner: Writer, name: str, label: str) -> str:
-    """A result of an inner graph is made in it, and once."""
+    """A result of an inner graph under a name of its own, which the graph itself makes."""
     return inner.node("Identity", [name], label)

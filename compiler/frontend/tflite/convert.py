@@ -1,4 +1,4 @@
-"""A TFLite model as an ONNX model: operator by operator, with the file's tensors, shapes and scales."""
+"""Translates a TFLite model to an ONNX model, operator by operator, with the file's tensors, shapes and scales."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ OPERATORS: dict[str, Translation] = {
 
 
 def from_tflite(data: bytes, where: str, shapes: Mapping[str, tuple[int, ...]] | None = None) -> onnx.ModelProto:
-    """Inputs and outputs are those of the file, NHWC. ``where``: what errors call the file; ``shapes``: of inputs, where they
-    are to have others than in the file."""
+    """The ONNX model; its inputs and outputs are those of the file, NHWC.
+
+    ``where`` is the name of the file in errors. ``shapes`` are those of inputs that get other shapes than in the file.
+    """
     graphs = parse(data, where)
     writer = Writer(graphs, where, folded(with_state(graphs[0], where)))
     ask(writer, shapes or {})
@@ -37,7 +39,7 @@ def from_tflite(data: bytes, where: str, shapes: Mapping[str, tuple[int, ...]] |
 
 
 def translate(writer: Writer) -> None:
-    """Writes the operators of its graph."""
+    """Translates the operators of the writer's graph."""
     for operator in writer.graph.operators:
         if operator.kind not in OPERATORS:
             name = writer.tensor(operator.outputs[0]).name

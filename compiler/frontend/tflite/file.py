@@ -20,16 +20,16 @@ TYPES = {
     "FLOAT32": "float32", "FLOAT16": "float16", "FLOAT64": "float64", "INT8": "int8", "UINT8": "uint8", "INT16": "int16",
     "INT32": "int32", "INT64": "int64", "BOOL": "bool", "RESOURCE": "int32",
 }  # fmt: skip
-"""A resource is the handle of a variable, which nothing computes with."""
+"""The numpy type of each of the format's types. A resource is the handle of a variable, which nothing computes with."""
 CALLS = {"IF": ("ThenSubgraphIndex", "ElseSubgraphIndex"), "WHILE": ("CondSubgraphIndex", "BodySubgraphIndex")}
-"""Operators that run other graphs, and the options that say which."""
+"""The options of operators that run other graphs, which name these graphs."""
 MOST_OPERATORS = 50_000
-"""Those of a graph count as often as it is called."""
+"""The most operators of a model; those of a graph count as often as it is called."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """``scale`` is empty where nothing is quantised; more than one element: along dimension ``axis``."""
+    """A tensor of the file. ``scale`` is empty if it is not quantised; several scales are along dimension ``axis``."""
 
     name: str
     shape: tuple[int, ...]
@@ -38,9 +38,9 @@ class Tensor:
     zero_point: NDArray[np.int64]
     axis: int
     data: Array | None
-    """Of a constant."""
+    """The values of a constant."""
     free: tuple[bool, ...] = ()
-    """For each dimension, whether the file leaves its size open."""
+    """Whether the file leaves a size open, for each dimension."""
 
     @property
     def quantised(self) -> bool:
@@ -49,18 +49,18 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """``inputs`` that are left out are -1."""
+    """An operator of the file; an input that is left out is -1."""
 
     kind: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Any
-    """The format's own object, whose methods are called as its fields; None: it has none."""
+    """The format's own object, whose methods return its fields; None if there is none."""
     custom: bytes = b""
-    """Options of an operator that is not the format's own, as its maker lays them out."""
+    """The options of an operator that is not the format's own, in the layout of its maker."""
 
     def option(self, name: str, default: Any = 0) -> Any:
-        """What the file says of it; ``default`` where there are no options, or their kind has none of this name."""
+        """An option of the operator; ``default`` if there are no options, or they have none of this name."""
         field = getattr(self.options, name, None)
         return default if field is None else field()
 
@@ -78,20 +78,20 @@ def is_tflite(data: bytes) -> bool:
 
 
 def parse(data: bytes, where: str) -> dict[int, Graph]:
-    """The graph that runs, 0, and those that it calls. ``where``: what errors call the file."""
+    """The graph that runs, 0, and the graphs that it calls; ``where`` is the name of the file in errors."""
     lite = _package(where)
     try:
         graphs = _graphs(lite, data, where)
     except ModelError:
         raise
-    except Exception:  # the package reads offsets out of the file without a look at its length
+    except Exception:  # the package follows offsets of the file without a look at its length
         raise ModelError(f"{where}: {len(data)} bytes are not a whole TFLite model; convert or download it again") from None
     _check_calls(graphs, where)
     return graphs
 
 
 def _check_calls(graphs: Mapping[int, Graph], where: str) -> None:
-    """Refuses graphs that call themselves, and those that stand for too many operators: each call is written out."""
+    """Refuses graphs that call themselves, and graphs with too many operators: each call is written out."""
     sizes: dict[int, int] = {}
     opened, waiting = set[int](), [0]
     while waiting:
@@ -152,7 +152,7 @@ def _graph(lite: ModuleType, model: Any, graph: Any, codes: list[str], where: st
 
 
 def _numbers(item: Any, side: str) -> tuple[int, ...]:
-    """What a graph or an operator reads or makes."""
+    """The tensors that a graph or an operator reads or makes."""
     return tuple(getattr(item, f"{side}AsNumpy")().tolist()) if getattr(item, f"{side}Length")() else ()
 
 
@@ -161,7 +161,7 @@ def _names(enum: Any) -> dict[int, str]:
 
 
 def _kind(code: Any, kinds: dict[int, str]) -> str:
-    """Files before version 3a have the number in a byte of its own."""
+    """The name of an operator. Files before version 3a have its number in a byte of its own."""
     number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
     kind = kinds.get(number, f"operator {number}")
     return f"CUSTOM {code.CustomCode().decode()}" if kind == "CUSTOM" else kind

@@ -1,4 +1,4 @@
-"""Comparisons, choices, and what repeats values: shapes that are computed are made of these, too."""
+"""Comparisons, choices, and operators that repeat values; computed shapes are made of these, too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def selected(w: Writer, op: Operator) -> None:
 
 
 def repeated(w: Writer, op: Operator, op_type: str) -> None:
-    """TILE counts, BROADCAST_TO names the shape."""
+    """TILE and BROADCAST_TO: the first reads counts, the second a shape."""
     label = w.tensor(op.outputs[0]).name
     counts = w.constant(f"{label}/counts", w.known(op.inputs[1], "counts").reshape(-1).astype(np.int64))
     w.put(op.outputs[0], w.node(op_type, [w.value(op.inputs[0]), counts], f"{label}/repeated"))
@@ -55,13 +55,13 @@ def ranged(w: Writer, op: Operator) -> None:
 
 
 def counted(w: Writer, op: Operator) -> None:
-    """The dimensions that a tensor has."""
+    """RANK: the number of a tensor's dimensions."""
     y = w.tensor(op.outputs[0])
     w.put_stored(op.outputs[0], w.constant(f"{y.name}/rank", np.array(len(w.tensor(op.inputs[0]).shape), y.dtype)))
 
 
 def shaped(w: Writer, op: Operator) -> None:
-    """The sizes of a tensor."""
+    """SHAPE: the sizes of a tensor."""
     y = w.tensor(op.outputs[0])
     w.put_stored(op.outputs[0], w.constant(f"{y.name}/sizes", np.array(w.tensor(op.inputs[0]).shape, y.dtype)))
 

@@ -1,4 +1,4 @@
-"""What moves values: shapes, parts, pads, sizes."""
+"""Operators that move values: shapes, parts, pads, sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _whole(w: Writer, label: str, values: Any) -> str:
 
 
 def _moved(w: Writer, op: Operator, number: int, op_type: str, *more: str, first: bool = False, **attributes: Any) -> None:
-    """One tensor in another arrangement: of the stored values, where both have one quantisation."""
+    """One tensor in another arrangement. The stored values are moved, if both have the same quantisation."""
     x, y = w.tensor(number), w.tensor(op.outputs[0])
     same = (x.dtype, x.scale.tolist(), x.zero_point.tolist()) == (y.dtype, y.scale.tolist(), y.zero_point.tolist())
     source = w.stored(number, first) if same else w.value(number, first)
@@ -39,7 +39,7 @@ def transposed(w: Writer, op: Operator) -> None:
 
 
 def _axes(w: Writer, number: int, values: Array) -> Array:
-    """The values of each dimension, in the order of the map with channels first."""
+    """The values of the dimensions, in the order of the map with channels first."""
     if len(w.tensor(number).shape) != 4:
         return values
     found = np.empty_like(values)
@@ -78,7 +78,7 @@ def joined(w: Writer, op: Operator) -> None:
 
 
 def stacked(w: Writer, op: Operator) -> None:
-    """Along a new dimension."""
+    """Joins tensors along a new dimension."""
     y = w.tensor(op.outputs[0])
     axis = op.option("Axis") % len(y.shape)
     where = _whole(w, f"{y.name}/axis", [axis])
@@ -87,7 +87,7 @@ def stacked(w: Writer, op: Operator) -> None:
 
 
 def split(w: Writer, op: Operator) -> None:
-    """SPLIT reads the axis and the map; SPLIT_V the map, sizes and the axis."""
+    """SPLIT reads the axis and the map; SPLIT_V reads the map, the sizes and the axis."""
     number, axis = (op.inputs[1], op.inputs[0]) if op.kind == "SPLIT" else (op.inputs[0], op.inputs[2])
     first = len(w.tensor(number).shape) == 4
     where = _axis(w, number, int(w.known(axis, "axis").reshape(-1)[0]), first)
@@ -125,7 +125,7 @@ def strided(w: Writer, op: Operator) -> None:
 
 
 def _slice(w: Writer, op: Operator, begin: Array, end: Array, step: Array, gone: Sequence[int] = ()) -> None:
-    """``gone``: dimensions of one index, which the result is without."""
+    """A slice; the result lacks the dimensions ``gone``, of which it has one index."""
     number = op.inputs[0]
     x, y = w.tensor(number), w.tensor(op.outputs[0])
     first = len(x.shape) == 4 and not gone
@@ -138,7 +138,7 @@ def _slice(w: Writer, op: Operator, begin: Array, end: Array, step: Array, gone:
 
 
 def resized(w: Writer, op: Operator) -> None:
-    """Nearest ones round halves up between pixels' centres and corners, and down otherwise."""
+    """Resizes. Nearest ones round halves up with aligned corners or half-pixel centres, and down otherwise."""
     number = op.inputs[0]
     x, y = w.tensor(number), w.tensor(op.outputs[0])
     corners, centres = bool(op.option("AlignCorners")), bool(op.option("HalfPixelCenters"))
@@ -154,7 +154,7 @@ def resized(w: Writer, op: Operator) -> None:
 
 
 def folded(w: Writer, op: Operator) -> None:
-    """Between rows, columns and channels, the columns of a block before its channels."""
+    """DEPTH_TO_SPACE and SPACE_TO_DEPTH; in a block, columns come before channels."""
     op_type, more = ("DepthToSpace", {"mode": "DCR"}) if op.kind == "DEPTH_TO_SPACE" else ("SpaceToDepth", {})
     _moved(w, op, op.inputs[0], op_type, first=True, blocksize=op.option("BlockSize"), **more)
 

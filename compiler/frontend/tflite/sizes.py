@@ -1,4 +1,4 @@
-"""Sizes of tensors where others are asked for than those of the file: operator by operator, as the nodes that are made say."""
+"""Finds the sizes of tensors when an input gets another size than in the file: operator by operator, from the nodes made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 
 def ask(w: Writer, asked: Mapping[str, Shape]) -> None:
-    """Inputs get the sizes that are asked for, if they are others and as many."""
+    """Gives inputs the sizes that are asked for, if they differ from the file's and have as many dimensions."""
     for number in w.graph.inputs:
         tensor = w.tensor(number)
         shape = tuple(asked.get(tensor.name, tensor.shape))
@@ -31,7 +31,7 @@ def ask(w: Writer, asked: Mapping[str, Shape]) -> None:
 
 
 def foretell(w: Writer, op: Operator) -> None:
-    """The sizes of a result that its operator is told, or that its translation asks for."""
+    """Sets the sizes of results that the operator reads, or that its translation needs beforehand."""
     if op.kind in _TOLD:
         shapes = _TOLD[op.kind](w, op)
         for number, shape in zip(op.outputs, shapes, strict=True):
@@ -39,7 +39,7 @@ def foretell(w: Writer, op: Operator) -> None:
 
 
 def follow(w: Writer, op: Operator, begin: int) -> None:
-    """The sizes of results, by the nodes from ``begin`` on."""
+    """Sets the sizes of the operator's results, from the nodes from ``begin`` on."""
     assert w.types is not None
     w.types |= _inferred(w, w.nodes[begin:])
     for number in op.outputs:
@@ -78,7 +78,7 @@ def _known(w: Writer, number: int, what: str) -> list[int]:
 
 
 def _reshaped(w: Writer, op: Operator) -> list[Shape]:
-    """A shape of nothing, which a file may leave without data, is that of a number."""
+    """The shape of a RESHAPE. An empty shape, which a file may leave without data, is that of a number."""
     x, y = w.tensor(op.inputs[0]), w.tensor(op.outputs[0])
     told = op.inputs[1] if len(op.inputs) > 1 else -1
     if told >= 0:

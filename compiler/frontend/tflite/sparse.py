@@ -1,7 +1,8 @@
-"""Sparse constants of TFLite with their zeros.
+"""Writes sparse constants of TFLite with their zeros.
 
-The format stores a tensor dimension by dimension in an order of its own, where a dimension may be cut into blocks: ``n`` outer
-dimensions and one more for each that has blocks. Each is dense, or names its places in every one of those before it.
+The format stores a tensor dimension by dimension in an order of its own. A dimension may be cut into blocks: then there are
+``n`` outer dimensions, and one more for each that has blocks. A dimension is dense, or it lists its places for every place of
+the dimensions before it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ DENSE = 0
 
 
 def dense(lite: Any, sparsity: Any, values: Array, shape: tuple[int, ...]) -> Array:
-    """``sparsity``: the format's own object; ``values``: all that is stored."""
+    """The dense constant. ``sparsity`` is the format's own object; ``values`` are all stored values."""
     order = sparsity.TraversalOrderAsNumpy().tolist()
     blocked = sparsity.BlockMapAsNumpy().tolist() if sparsity.BlockMapLength() else []
     rank = len(shape)
@@ -55,6 +56,6 @@ def _vector(lite: Any, told: Any, name: str) -> Int64:
 
 
 def _field(table: Any) -> int:
-    """Where the only field of a table is, from its beginning: the package has no class for 16 bits."""
+    """The offset of the only field of a table from its beginning; the package has no class for 16 bits."""
     vtable = table.Pos - int.from_bytes(table.Bytes[table.Pos : table.Pos + 4], "little", signed=True)
     return int.from_bytes(table.Bytes[vtable + 4 : vtable + 6], "little")

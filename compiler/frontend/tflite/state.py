@@ -1,7 +1,7 @@
-"""Variables that a TFLite model keeps from run to run, as inputs and outputs: whoever runs it hands the new values back.
+"""Makes the variables that a TFLite model keeps from run to run inputs and outputs; the user hands the new values back.
 
-A streaming model reads the last pixels of its layers out of variables, and assigns new ones. What a variable holds before the
-first run is written by a graph of its own (CALL_ONCE), zeros as a rule; here it is the first input.
+A streaming model reads the last pixels of its layers from variables, and assigns new ones. A graph of its own (CALL_ONCE)
+writes the first values, as a rule zeros; here they are the first input.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from compiler.frontend.errors import ModelError
 from compiler.frontend.tflite.file import Graph, Operator
 
 NEXT = "/next"
-"""What an output that is a variable's new value is called behind the variable's name."""
+"""The ending that makes a variable's name that of its new value."""
 
 
 def with_state(graph: Graph, where: str) -> Graph:
-    """The graph itself, if it has no variables."""
+    """The graph with inputs and outputs for its variables; the graph itself, if it has none."""
     if all(operator.kind not in ("VAR_HANDLE", "CALL_ONCE") for operator in graph.operators):
         return graph
     try:
@@ -26,17 +26,17 @@ def with_state(graph: Graph, where: str) -> Graph:
 
 
 class _Walk:
-    """Goes over the operators in the order in which they run."""
+    """Visits the operators in the order in which they run."""
 
     def __init__(self, graph: Graph, where: str) -> None:
         self.graph, self.where = graph, where
         self.tensors = list(graph.tensors)
         self.names: dict[int, str] = {}
-        """Of variables, by the tensor that is their handle."""
+        """The names of variables, by the tensor that is their handle."""
         self.held: dict[str, int] = {}
         """The tensor that each variable holds."""
         self.same: dict[int, int] = {}
-        """Tensors that are read out of a variable after another one was put there, and that one."""
+        """The tensor that a variable holds, for each tensor that is read from a variable after its first use."""
         self.inputs: list[int] = []
         self.assigned: dict[str, int] = {}
 
@@ -58,7 +58,7 @@ class _Walk:
         return replace(operator, inputs=tuple(self.same.get(n, n) for n in operator.inputs))
 
     def _of_state(self, operator: Operator) -> bool:
-        """Whether it is about a variable, and not computed."""
+        """Whether the operator is about a variable, and computes nothing."""
         if operator.kind == "VAR_HANDLE":
             number = operator.outputs[0]
             self.names[number] = operator.option("SharedName", b"").decode() or self.tensors[number].name

@@ -14,11 +14,11 @@ from compiler.frontend.tflite.writer import Writer
 
 ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 SAME, CUSTOM_SAME = 0, 1
-"""Padding in options of the format, and in those that an interpreter hands to operators of others."""
+"""The value of SAME padding in options of the format, and in options that MediaPipe hands to its own operators."""
 
 
 def activated(w: Writer, op: Operator, result: str) -> str:
-    """With the activation that the operator ends in."""
+    """The result after the activation that the operator has."""
     label = w.tensor(op.outputs[0]).name
     match ACTIVATIONS[op.option("FusedActivationFunction")]:
         case "NONE":
@@ -46,12 +46,12 @@ Pads = Callable[[Sides, Sides, Sides, Sides], list[int]]
 
 
 def pads(op: Operator, sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> list[int]:
-    """Top, left, bottom, right."""
+    """The pads of top, left, bottom and right."""
     return same_pads(sizes, kernel, strides, dilations) if op.option("Padding") == SAME else [0] * 4
 
 
 def same_pads(sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> list[int]:
-    """So that every stride begins a window."""
+    """The pads with which a window begins at every stride."""
     ends = []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         reach = (taps - 1) * dilation + 1
@@ -60,7 +60,7 @@ def same_pads(sizes: Sides, kernel: Sides, strides: Sides, dilations: Sides) -> 
 
 
 def convolution(w: Writer, op: Operator) -> None:
-    """CONV_2D has weights O, H, W, I; DEPTHWISE_CONV_2D 1, H, W, O."""
+    """A convolution. The weights of CONV_2D are O, H, W, I; those of DEPTHWISE_CONV_2D are 1, H, W, O."""
     x, y = w.tensor(op.inputs[0]), w.tensor(op.outputs[0])
     weights = w.known(op.inputs[1], "weights")
     depthwise = op.kind == "DEPTHWISE_CONV_2D"
@@ -83,14 +83,14 @@ def _bias(w: Writer, op: Operator) -> list[str]:
 
 
 def transposed(w: Writer, op: Operator) -> None:
-    """Reads the shape of its result, weights O, H, W, I, and the map."""
+    """TRANSPOSE_CONV reads the shape of its result, weights O, H, W, I, and the map."""
     bias = op.inputs[3] if len(op.inputs) > 3 else -1
     ends = partial(pads, op)
     _transposed(w, op, (op.inputs[2], op.inputs[1], bias), (op.option("StrideH"), op.option("StrideW")), ends)
 
 
 def transposed_with_bias(w: Writer, op: Operator) -> None:
-    """MediaPipe's: reads the map, weights O, H, W, I, and a bias; its options are padding, and strides of columns and rows."""
+    """MediaPipe's operator reads the map, weights O, H, W, I, and a bias; its options are padding, column and row strides."""
     padding, across, down = struct.unpack("<3i", op.custom[:12])
     ends = same_pads if padding == CUSTOM_SAME else lambda *_: [0] * 4
     number, weights, *more = op.inputs
@@ -98,11 +98,11 @@ def transposed_with_bias(w: Writer, op: Operator) -> None:
 
 
 def _transposed(w: Writer, op: Operator, inputs: tuple[int, int, int], strides: Sides, pads_of: Pads) -> None:
-    """``inputs``: map, weights and bias."""
+    """Translates a transposed convolution; ``inputs`` are map, weights and bias."""
     x, y = w.tensor(inputs[0]), w.tensor(op.outputs[0])
     weights = w.known(inputs[1], "weights")
     kernel = weights.shape[1:3]
-    # What the convolution of the other direction pads is cut off here; what is left over at the end is made.
+    # The pads of the forward convolution are cut off here; a remainder at the end is made.
     ends = pads_of(y.shape[1:3], kernel, strides, (1, 1))
     extra = [
         size - ((before - 1) * stride + taps - ends[axis] - ends[axis + 2])
@@ -125,7 +125,7 @@ def pool(w: Writer, op: Operator) -> None:
 
 
 def dense(w: Writer, op: Operator) -> None:
-    """Everything but the last dimension of the result counts rows."""
+    """A dense layer; all dimensions of the result but the last count rows."""
     number = op.inputs[0]
     x, y, weights = w.tensor(number), w.tensor(op.outputs[0]), w.tensor(op.inputs[1])
     width = weights.shape[1]

@@ -1,7 +1,7 @@
-"""ONNX nodes for TFLite's tensors: each as it is stored and in float, each of four dimensions in NHWC and in NCHW.
+"""Writes ONNX nodes for TFLite's tensors: each tensor as stored and in float, those of four dimensions in NHWC and NCHW.
 
-Feature maps are NHWC in TFLite. What ONNX computes in NCHW reads and writes the other form; a Transpose stands between the two
-where both are asked for, on the stored values.
+Feature maps are NHWC in TFLite. Operators that ONNX computes in NCHW read and write the other form. A Transpose of the stored
+values stands between the two, if both are needed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from compiler.frontend.tflite.file import Array, Graph, Tensor
 
 OPSET = 21
 TO_FIRST, TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
-"""Channels: NHWC to NCHW, and back."""
+"""The orders of dimensions from NHWC to NCHW, and back."""
 FIRST_AXIS = (0, 2, 3, 1)
 """The place in NCHW of each dimension of NHWC."""
 
 
 class Writer:
-    """``first`` everywhere: the tensor with channels first, if it has four dimensions."""
+    """The ONNX nodes of a graph. In all methods ``first`` asks for channels first, if the tensor has four dimensions."""
 
     def __init__(self, graphs: Mapping[int, Graph], where: str, graph: Graph, taken: set[str] | None = None) -> None:
-        """``taken``: names of the graphs around this one."""
+        """Starts a graph; ``taken`` are the names of the graphs around it."""
         self.graphs, self.where, self.graph = graphs, where, graph
         self.tensors = [*graph.tensors]
         self.nodes: list[onnx.NodeProto] = []
@@ -40,12 +40,12 @@ class Writer:
         self._stored: dict[tuple[int, bool], str] = {(n, False): graph.tensors[n].name for n in graph.inputs}
         self._float: dict[tuple[int, bool], str] = {}
         self.types: dict[str, onnx.ValueInfoProto] | None = None
-        """Of what nodes made, where other sizes are asked for than those of the file (``sizes.py``)."""
+        """The types of the nodes' results, if other sizes are asked for than those of the file (``sizes.py``)."""
 
     def inner(self, number: int, label: str, given: Mapping[int, int]) -> Writer:
-        """Of a graph that is called; ``given``: for its inputs, the tensors here that they are, which it takes from outside.
+        """A writer of a graph that is called. ``given`` has the tensors of this graph that its inputs take from outside.
 
-        Its other inputs are its own, by their names.
+        Its other inputs are its own, under their own names.
         """
         called = self.graphs[number]
         tensors = [replace(tensor, name=self.name(f"{label}/{tensor.name}")) for tensor in called.tensors]
@@ -65,7 +65,7 @@ class Writer:
     # Nodes
 
     def node(self, op_type: str, inputs: Sequence[str], label: str, **attributes: Any) -> str:
-        """The name of its only result, which begins with ``label``."""
+        """Adds a node, and returns the name of its only result, which begins with ``label``."""
         return self.several(op_type, inputs, [label], **attributes)[0]
 
     def several(self, op_type: str, inputs: Sequence[str], labels: Sequence[str], **attributes: Any) -> list[str]:
@@ -79,7 +79,7 @@ class Writer:
         return name
 
     def name(self, label: str) -> str:
-        """One that nothing has yet."""
+        """A name that nothing has yet."""
         name, count = label, 1
         while name in self._taken:
             count += 1
@@ -93,7 +93,7 @@ class Writer:
         return self.tensors[number]
 
     def known(self, number: int, what: str) -> Array:
-        """The values of a tensor that must be constant, or be made of constants and shapes."""
+        """The values of a tensor that must be constant, or depend on constants and shapes alone."""
         tensor = self.tensor(number)
         if tensor.data is not None:
             return tensor.data
@@ -110,7 +110,7 @@ class Writer:
         return found
 
     def _until(self, name: str) -> onnx.ModelProto:
-        """A model without inputs that makes a tensor, if it depends on none."""
+        """A model without inputs that makes a tensor, which must depend on no input."""
         makers = {made: node for node in self.nodes for made in node.output}
         needed, waiting = set[str](), [name]
         while waiting:
@@ -125,12 +125,12 @@ class Writer:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
     def stored_form(self, number: int) -> tuple[str, bool]:
-        """The name under which a tensor was put, and whether with channels first."""
+        """The name under which a tensor was put, and whether it has channels first there."""
         first = (number, False) not in self._stored
         return self._stored[number, first], first
 
     def stored(self, number: int, first: bool = False) -> str:
-        """As the file holds it: quantised, or float, or whatever it is."""
+        """The name of the tensor as the file stores it, quantised or not."""
         tensor = self.tensor(number)
         first = first and len(tensor.shape) == 4
         key, other = (number, first), (number, not first)
@@ -147,7 +147,7 @@ class Writer:
         return self._stored[key]
 
     def value(self, number: int, first: bool = False) -> str:
-        """In float, where it is quantised."""
+        """The name of the tensor in float, if it is quantised; else as it is stored."""
         tensor = self.tensor(number)
         first = first and len(tensor.shape) == 4
         key = number, first
@@ -157,7 +157,7 @@ class Writer:
         return self._float[key]
 
     def real(self, stored: str, tensor: Tensor, axis: int = 0) -> str:
-        """A stored form, whatever its shape, in float."""
+        """The name of the float form of a stored form, whatever its shape."""
         if tensor.dtype == np.float16:
             return self.node("Cast", [stored], f"{tensor.name}/float", to=onnx.TensorProto.FLOAT)
         if not tensor.quantised:
@@ -168,7 +168,7 @@ class Writer:
         return self.node("DequantizeLinear", [stored, *self._quantisation(tensor)], f"{tensor.name}/float", **attributes)
 
     def _narrower(self, stored: str, tensor: Tensor) -> tuple[str, Tensor]:
-        """A bias of 64 bits, beside inputs of 16, as one of 32 bits, which ONNX knows."""
+        """A bias of 64 bits, as it comes with inputs of 16 bits, as one of 32 bits, which ONNX knows."""
         value = self.constants[stored]
         if (np.abs(value) >= 1 << 31).any():
             raise ModelError(
@@ -178,11 +178,11 @@ class Writer:
         return self.constant(f"{stored}/int32", value.astype(np.int32)), replace(tensor, dtype=np.dtype(np.int32))
 
     def shaped(self, number: int, value: Array, axis: int = 0) -> str:
-        """A constant's other shape, in float; ``axis``: where its scales are then."""
+        """The name of a constant in another shape, in float; ``axis`` is the dimension of its scales there."""
         return self.real(self.constant(f"{self.tensor(number).name}/constant", value), self.tensor(number), axis)
 
     def put(self, number: int, result: str, first: bool = False) -> None:
-        """The float result of an operator becomes a tensor."""
+        """Makes the float result of an operator a tensor."""
         tensor = self.tensor(number)
         if tensor.quantised:
             label = f"{tensor.name}/quantised"
@@ -225,7 +225,7 @@ class Writer:
         return helper.make_graph(self.nodes, name, inputs, outputs, constants)
 
     def info(self, number: int) -> onnx.ValueInfoProto:
-        """A size that the file leaves open is 1 in it: behind the first, the batch, it is to be asked for."""
+        """The type of a tensor. A size that the file leaves open is 1 there; except for the batch, it stays open."""
         tensor = self.tensor(number)
         elem = helper.np_dtype_to_tensor_dtype(tensor.dtype)
         free = {axis for axis, left in enumerate(tensor.free) if left and axis > 0} if self.types is None else set()

@@ -1,8 +1,8 @@
-"""``fuse-and-shrink``: Deep Fusion's loop (its figure 6): a group takes the next layer as long as some tile of it fits on chip.
+"""``fuse-and-shrink``: Deep Fusion's loop (its figure 6). A group takes the next layer as long as some tile of it fits on chip.
 
-All of its data, parameters among them. The order is that of the graph. The planner is what shrinks tiles: a group that fits in
-none is not planned. Costs are not asked: where data fits, moving less of it is taken to be better. Where they are measured the
-next layer is taken only if the group does not cost more than without it.
+All of its data must fit, also its parameters. The order is that of the graph. The planner shrinks the tiles, and plans no group
+that fits in none. Costs play no part: where data fits, the paper prefers to move less of it. Where costs are measured, the next
+layer is taken only if the group then does not cost more than both parts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compiler.xgraph.graph import XGraph
 
 
 def fuse_and_shrink(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Stretches never wait for each other."""
+    """The partition by that loop. Groups are stretches of the order, so they never wait for each other."""
     sets = evaluator.sets
     groups: list[Mask] = []
     first = longer = 0

@@ -1,4 +1,4 @@
-"""``greedy``: the largest template at each operation in turn, as DNNVM section 4.2 describes what others do."""
+"""``greedy``: takes the largest template at each operation in turn, as DNNVM section 4.2 describes other compilers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from compiler.xgraph.graph import XGraph
 
 
 def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Operations in topological order; one that is free takes the largest embedding that starts with it, whose other
-    members are free, that fits on chip with all its parameters and costs no more than its members alone."""
+    """Each free operation, in topological order, takes the largest embedding that starts with it and has free members only.
+
+    The embedding must fit on chip with all its parameters, and cost no more than its members alone.
+    """
     sets = evaluator.sets
     starting: dict[int, list[Mask]] = {}
     embeddings = template_groups(sets)
@@ -39,7 +41,7 @@ def greedy(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partiti
 
 
 def closes_circle(sets: OpSets, group: Mask, chosen: Mapping[Mask, Mask]) -> bool:
-    """Whether the group would wait for itself through some of the chosen ones, given with what must run after each."""
+    """Whether the group would wait for itself through ``chosen`` groups, given with the operations that run after each."""
     reached, others = sets.after(group), chosen
     while not reached & group:
         behind = [other for other in others if other & reached]

@@ -1,11 +1,10 @@
 """``dnnvm``: template groups, and shortest paths between barriers (DNNVM section 5.2, Algorithm 2).
 
-A barrier is an operation that reads the results of several others (a join), or whose result several others read (a
-fork). Between barriers the graph is lines; on each, the shortest path over the embeddings of templates is found. Groups do
-not reach across barriers but for the special cases: the end of one branch may take the join with it (which is computed once,
-so it is struck off its own line), and convolutions that read one map may run side by side (so each is struck off its line).
-Each barrier is decided once, in topological order; Algorithm 2 does not say how decisions at several barriers are weighed
-against each other.
+A barrier is an operation that reads the results of several others (a join), or whose result several others read (a fork).
+Between barriers the graph is lines. On each line the shortest path over the embeddings of templates is found. Groups do not
+reach across barriers, with two exceptions. The end of one branch may take the join with it; the join is computed once, so it
+leaves its own line. Convolutions that read one map may run side by side; each leaves its line. Each barrier is decided once, in
+topological order, because Algorithm 2 does not say how it weighs decisions at several barriers.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class _Search:
         return made_of(self.evaluator, self.objective, [*groups, *self.joined])
 
     def _join(self, number: int) -> None:
-        """The first operation of a line goes with one of the branches that it joins, if that is cheaper (lines 5 to 12)."""
+        """Moves the first operation of a line to one of the branches that it joins, if that is cheaper (lines 5 to 12)."""
         line = self.lines[number]
         if not line or self.sets.needs[line[0]].bit_count() < 2:
             return
@@ -70,7 +69,7 @@ class _Search:
                 self.line_of[line[0]] = taking
 
     def _side_by_side(self) -> None:
-        """Heads of lines that share a map run as one group, the one that saves most first."""
+        """Groups heads of lines that share a map, the group that saves most first."""
         heads = {line[0]: number for number, line in enumerate(self.lines) if line}
         sharing = [
             group for group in self.templates
@@ -91,7 +90,7 @@ class _Search:
                 self.joined.append(group)
 
     def _price(self, group: Mask) -> int | None:
-        """Templates, and runs that need no tiling, whose parameters are on chip all at once; None for any other group."""
+        """The cost of a template, or of a run that needs no tiling, if all parameters fit on chip; None for any other group."""
         if group.bit_count() == 1:
             return price_of(self.evaluator, self.objective, group)
         if not self.evaluator.parameters_fit(group):
@@ -114,14 +113,14 @@ class _Search:
                     if price is not None:
                         edges[first, last + 1] = price, group
                     elif last - first >= self.longest:
-                        # What is longer than templates must fit in whole, which still longer stretches do not either.
+                        # A path longer than templates must fit in whole. If it does not, no longer one does.
                         break
             self._known[line] = shortest(len(line), edges)
         return self._known[line]
 
 
 def lines_of(sets: OpSets) -> list[Line]:
-    """The operations, cut at barriers, and wherever a result is stored for a view, the CPU or the caller."""
+    """The lines of operations between barriers, and between results that are stored."""
     lines: list[Line] = []
     end: dict[int, int] = {}
     for number in range(len(sets.ops)):

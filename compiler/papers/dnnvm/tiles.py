@@ -1,19 +1,19 @@
-"""What a group costs with DNNVM's tiles and loop order (section 4.3, equations 4 to 6).
+"""The cost of a group with DNNVM's tiles and loop order (section 4.3, equations 4 to 6).
 
-A tile has ``T_h = h_p`` rows and, of an operation alone, ``T_oc = oc_p`` channels, and is as wide as fits:
+A tile has ``T_h = h_p`` rows. The tile of a single operation also has ``T_oc = oc_p`` channels. It is as wide as fits:
 
     T_w T_h T_oc <= B_out,   T_ic K_w K_h T_oc <= B_weights,   T_ic F^-1(T_w) G^-1(T_h) <= B_in
 
-Output channels are the outermost loop, rows the next, columns and input channels lie within. So an input comes again for each
-``oc_p`` output channels, unless ``B_in`` holds it in whole; weights come again for each tile of rows and columns, unless
-``B_weights`` holds those of ``oc_p`` output channels. What is on chip is not loaded again: rows that neighbouring tiles share
-come again only if ``B_in`` does not hold all channels of a tile.
+Output channels are the outermost loop, rows the next, columns and input channels lie within. So an input is loaded again for
+each ``oc_p`` output channels, unless ``B_in`` holds it in whole. Weights are loaded again for each tile of rows and columns,
+unless ``B_weights`` holds those of ``oc_p`` output channels. Data on chip is not loaded again: rows that neighbouring tiles
+share are loaded again only if ``B_in`` does not hold all channels of a tile.
 
-Fused operations need all parameters on chip at once, the tile of the input in ``B_in``, and those of all that is made, with all
-channels, in ``B_out``; nothing comes twice but columns that neighbouring tiles share. Time is the sum of loading, computing and
-saving over all tiles (equation 4); within a group different units compute at the same time.
+Fused operations need all parameters on chip at once, the tile of the input in ``B_in``, and the tiles of all results, with all
+channels, in ``B_out``. Only columns that neighbouring tiles share move twice. Time is the sum of loading, computing and saving
+over all tiles (equation 4); within a group different units compute at the same time.
 
-What the paper leaves open: how its buffers are divided. Half of the room for maps is ``B_in``, half is ``B_out``.
+The paper does not say how its buffers are divided. Here half of the room for maps is ``B_in``, half is ``B_out``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ from compiler.planning.objective import Cost
 from compiler.xgraph.ops import Conv, ConvTranspose, Op
 
 Taken = Callable[[dict[str, int], dict[str, int]], tuple[int, int]]
-"""Bytes of the inputs, and of the rest, of a tile with these columns and rows of each map."""
+"""The bytes of the inputs, and of the rest, in a tile with these columns and rows of each map."""
 
 
 @dataclass(frozen=True)
 class DnnvmTiles:
-    """The tiles of one group on one machine; ``beats``: cycles of the busiest unit, ``parameters``: bytes of all operations."""
+    """The tiles of one group on one machine.
+
+    ``beats`` are the cycles of the busiest unit; ``parameters`` are the bytes of those of all operations.
+    """
 
     machine: Accelerator
     tiles: Tiles
@@ -40,7 +43,7 @@ class DnnvmTiles:
     beats: int
 
     def cost(self) -> Cost | None:
-        """None: it fits at no width."""
+        """The cost of the group; None if it fits at no width."""
         moved = self._alone() if len(self.tiles.ops) == 1 else self._fused()
         return None if moved is None else Cost(self.beats + -(-moved // self.machine.bus_bytes), moved)
 
@@ -53,7 +56,7 @@ class DnnvmTiles:
         return self.machine.maps if self.machine.parameters is None else self.machine.parameters
 
     def whole(self) -> bool:
-        """The first condition for fusion (section 4): all maps and all parameters at once on chip, without tiles."""
+        """Whether all maps and parameters fit on chip at once, without tiles: the first condition for fusion (section 4)."""
         tensors = self.tiles.sets.graph.tensors
         maps = self.machine.word * sum(tensors[name].bytes // tensors[name].batch for name in self.tiles.maps)
         return self.machine.holds(maps, self.parameters)
@@ -121,7 +124,7 @@ class DnnvmTiles:
         return self.machine.word * sum(tensors[name].channels * wide[name] * high[name] for name in names)
 
     def _widest(self, taken: Taken) -> int | None:
-        """The widest tile of which the inputs, and the rest, fit in half of the buffer each: equation 6."""
+        """The width of the widest tile whose inputs, and the rest, fit in half of the buffer each (equation 6), if any."""
         tiles = self.tiles
         high = tiles.needed(min(self.machine.rows, tiles.most(ROWS)), ROWS)
 
@@ -135,7 +138,7 @@ class DnnvmTiles:
         return low or None
 
     def _columns(self, width: int) -> dict[str, int]:
-        """Columns of each map that all tiles together need, those that two share counted twice."""
+        """The columns of each map that all tiles together need; those that two tiles share count twice."""
         needed = self.tiles.needed(width, COLUMNS)
         across = -(-self.tiles.most(COLUMNS) // width)
         return {name: needed[name] * across if across > 1 else self.tiles.size(name, COLUMNS) for name in self.tiles.inputs}

@@ -23,7 +23,7 @@ from compiler.memory.valley import lowest_between
 from compiler.papers.memory_scheduling.programme import SECONDS, solve
 
 MOST_TASKS = 24
-"""Tasks of a piece: the programme of a larger one is seldom solved in its time."""
+"""The most tasks of a piece; the programme of a larger one is seldom solved in its time."""
 
 
 def order(tasks: Tasks, known: Sequence[int]) -> tuple[int, ...]:
@@ -39,7 +39,7 @@ def _programme(piece: Tasks) -> Sequence[int]:
 def in_pieces(
     tasks: Tasks, most_tasks: int = MOST_TASKS, exactly: Callable[[Tasks], Sequence[int]] = _programme
 ) -> tuple[int, ...]:
-    """Steps 2 to 4. ``exactly``: the best order of one piece."""
+    """The order of steps 2 to 4; ``exactly`` returns the best order of one piece."""
     first = reverse_post_order(tasks)
     pieces = [*acyclic_pieces(tasks, first, most_tasks)]
     by_piece = [task for piece in pieces for task in first if piece >> task & 1]
@@ -51,7 +51,7 @@ def in_pieces(
 def acyclic_pieces(
     tasks: Tasks, first: Sequence[int], most_tasks: int, low: Mask = 0, high: Mask | None = None
 ) -> Iterator[Mask]:
-    """The tasks between two closed sets in pieces, each behind all that it needs; ``first``: some order of all tasks."""
+    """The pieces of the tasks between two closed sets, each behind all that it needs. ``first`` is some order of all tasks."""
     high = tasks.everything if high is None else high
     inside = [task for task in first if (high & ~low) >> task & 1]
     if len(inside) <= most_tasks:
@@ -66,7 +66,7 @@ def acyclic_pieces(
 
 
 def reverse_post_order(tasks: Tasks) -> list[int]:
-    """What TensorFlow Lite does: depth first from the ends, turned round."""
+    """The order of TensorFlow Lite: depth first from the ends, reversed."""
     order: list[int] = []
     seen: set[int] = set()
     for root in range(len(tasks)):

@@ -27,21 +27,21 @@ from compiler.memory.tasks import Tasks, members
 from compiler.search.solver import solver
 
 SECONDS = 30.0
-"""The paper's limit, and that of a compilation."""
+"""The time limit of the paper, which a compilation uses, too."""
 _TRUSTED = 1e-6
-"""Relative error of HiGHS' bounds that is allowed for: it computes in floating point."""
+"""The relative error in HiGHS' bounds that is allowed; it computes in floating point."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """``variables``: that were not constants."""
+    """The order that was found, and the number of variables that are no constants."""
 
     order: Order
     variables: int
 
 
 def solve(tasks: Tasks, known: Sequence[int], *, pruned: bool = True, seconds: float = 10.0) -> Solved:
-    """``known``: an order to start from; it stays if none better is found in the time."""
+    """Solves the programme from the order ``known``, which stays if no better one is found in the time."""
     programme = _Programme(tasks, pruned)
     return Solved(programme.run(tuple(known), seconds), programme.variables)
 
@@ -52,7 +52,7 @@ def variables(tasks: Tasks, pruned: bool) -> int:
 
 
 def order(tasks: Tasks, known: Sequence[int]) -> tuple[int, ...]:
-    """What ``compile --order programme`` asks for: iterative fusion, then the programme of what is left."""
+    """The order of ``compile --order programme``: iterative fusion, then the programme of the fused tasks."""
     fused = fuse(tasks)
     found = fused.expanded(solve(fused.tasks, fused.tasks.topological, seconds=SECONDS).order.tasks)
     return found if tasks.peak(found) < tasks.peak(known) else tuple(known)
@@ -64,7 +64,7 @@ class _Programme:
         self.variables = 0
         self._bounds: list[tuple[float, float]] = []
         self._rows: list[tuple[float, float, dict[int, float]]] = []
-        # Bytes are counted in units of the largest amount: numbers near 1 are what HiGHS computes with best.
+        # Bytes are counted in units of the largest amount: HiGHS computes best with numbers near 1.
         self._unit = max([1, *(use.size for use in tasks.uses), *map(abs, tasks.extra)])
         self._peak = self._variable(0.0, highspy.kHighsInf)
         count = len(tasks)
@@ -115,7 +115,7 @@ class _Programme:
         return self._run[task][step] if step >= 0 else 0.0
 
     def _row(self, terms: Sequence[tuple[int | float, float]], low: float, high: float = highspy.kHighsInf) -> None:
-        """``terms``: a variable, or a constant as a float, times a factor."""
+        """Adds a constraint on a sum. A term is a variable, or a constant as a float, and its factor."""
         sums: dict[int, float] = {}
         constant = 0.0
         for what, factor in terms:
@@ -130,7 +130,7 @@ class _Programme:
         tasks = self._tasks
         peak = tasks.peak(known)
         if self._integers == 1:
-            # No choice is left: it is the only order.
+            # Only one order is possible.
             return Order(known, peak, peak)
         model = self._model(seconds)
         solution = highspy.HighsSolution()
@@ -162,7 +162,7 @@ class _Programme:
         return model
 
     def _values(self, order: tuple[int, ...]) -> list[float]:
-        """The variables of a known order; HiGHS completes those of uses and the peak."""
+        """The values of the variables for a known order; HiGHS completes those of uses and the peak."""
         values = [highspy.kHighsUndefined] * len(self._bounds)
         place = {task: step for step, task in enumerate(order)}
         for task, row in enumerate(self._run):
@@ -173,5 +173,5 @@ class _Programme:
 
 
 def _is_index(what: int | float) -> bool:
-    """Variables are whole numbers, constants are floats."""
+    """Whether a term is a variable, as an integer; constants are floats."""
     return isinstance(what, int)

@@ -1,1 +1,1 @@
-"""NeoCPU: schemes of operations, chosen locally and then for the whole graph."""
+"""NeoCPU: schemes of operations, chosen first for each group and then for the whole graph."""

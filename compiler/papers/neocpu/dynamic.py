@@ -1,9 +1,9 @@
 """Exact dynamic programming: NeoCPU's Algorithm 2, on any graph that is thin enough.
 
-What is chosen at a node matters only to its neighbours. So a node can be decided for every choice of its neighbours, and
-forgotten: what it then costs at best becomes a cost of them together. In a chain that is the table of the last group's
-schemes, going from group to group; in a tree one table for each branch. NeoCPU goes through the operations in their order and
-keeps the states that are still open; here the node with the fewest open neighbours is next, which keeps fewer.
+The choice at a node matters only to its neighbours. So a node can be decided for every choice of its neighbours, and removed:
+its least cost becomes a cost of its neighbours together. In a chain this is the table of the last group's schemes, from group
+to group; in a tree it is one table for each branch. NeoCPU visits the operations in their order, and keeps the states that are
+still open. Here the node with the fewest open neighbours is next, which keeps fewer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from compiler.papers.neocpu.problem import Costs, Problem, Solution, infeasible
 
 STATES = 1 << 22
-"""Of one table: 32 MB."""
+"""The most states of one table: 32 MB."""
 
 _Table = tuple[tuple[int, ...], Costs]
-"""Costs of some nodes together: an axis for each."""
+"""The costs of some nodes together, with an axis for each."""
 
 
 def solve(problem: Problem, states: int = STATES) -> Solution | None:
-    """None: some table would have more states."""
+    """The exact solution; None if some table would have more than ``states``."""
     tables: list[_Table] = [((n,), costs) for n, costs in enumerate(problem.nodes)]
     tables += problem.edges.items()
     open_to: dict[int, set[int]] = {n: set() for n in range(len(problem.nodes))}
@@ -54,7 +54,7 @@ def solve(problem: Problem, states: int = STATES) -> Solution | None:
 
 
 def _together(tables: Sequence[_Table], axes: tuple[int, ...]) -> Costs:
-    """Their sum, with these axes; the axes of each table are some of them."""
+    """The sum of tables with these axes; each table has some of them."""
     total: Costs = np.zeros(())
     for scope, costs in tables:
         present = [axis for axis in axes if axis in scope]

@@ -1,8 +1,8 @@
-"""``neocpu``: a convolution, or what else is computed by itself, with the element-wise operations behind it, as in NeoCPU.
+"""``neocpu``: fuses each operation with the element-wise operations behind it, as in NeoCPU.
 
-NeoCPU builds on TVM, which fuses what works element by element into the operation that makes its operand, if nobody else reads
-that. What it searches is not the partition but a scheme for each group: first for the group, then for all of them together
-(``search.py``). Where costs are measured an operation is fused only if that does not cost more.
+NeoCPU builds on TVM, which fuses an element-wise operation into the maker of its operand, if nobody else reads that. NeoCPU
+does not search the partition, but a scheme for each group: first for the group, then for all of them together (``search.py``).
+Where costs are measured, an operation is fused only if that does not cost more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compiler.xgraph.ops import Channels
 
 
 def neocpu(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Of several makers the last one; a group that fits at no tiling is not made.
+    """The partition by that rule. Of several makers the last one takes the operation. A group must fit at some tiling.
 
     Only the last operation of a group is read by others, so groups never wait for each other.
     """

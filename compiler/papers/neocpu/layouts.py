@@ -1,9 +1,9 @@
-"""Layouts of maps in DRAM, chosen for a whole program: NHWC, or blocked by channel vector (NeoCPU's NCHW[x]c).
+"""Chooses layouts of maps in DRAM for a whole program: NHWC, or blocked by channel vector (NeoCPU's NCHW[x]c).
 
-LOAD and SAVE move a map in either layout, block by block where it is blocked. So a transform needs no operation: what it costs
-is what a group takes longer to read, or to write, a layout that does not suit it, and a map has one layout for all of them.
-The choice is a problem of its own graph: a node is a map that may be blocked, an edge is a group that touches two of them. All
-costs are measured: programs of one group each on the cycle model, with none, one and two of its maps blocked.
+LOAD and SAVE move a map in either layout, block by block if it is blocked. So a transform needs no operation. Its cost is the
+time that a group takes longer to read or write a layout that does not suit it. A map has one layout for all groups. The choice
+is a problem of a graph of its own: a node is a map that may be blocked, an edge is a group that touches two of them. All costs
+are measured by the cycle model, in programs of one group each, with none, one and two of its maps blocked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Steps = Sequence[Plan | Cpu]
 
 
 def best_layouts(evaluator: Evaluator, steps: Steps) -> Blocked:
-    """Those of the choice, if the whole program is faster with them; none blocked otherwise."""
+    """The chosen layouts, if the whole program is faster with them; else none is blocked."""
     config, graph = evaluator.config, evaluator.graph
     maps = blockable(graph, steps, config.ic_p)
     if not maps or not evaluator.effort.times(steps):
@@ -41,7 +41,7 @@ def best_layouts(evaluator: Evaluator, steps: Steps) -> Blocked:
 
 
 def layout_problem(evaluator: Evaluator, steps: Steps, maps: Sequence[str]) -> Problem:
-    """Choice 1 of a node: the map is blocked."""
+    """The problem of the layouts; choice 1 of a node blocks its map."""
     place = {name: number for number, name in enumerate(maps)}
     nodes = [np.zeros(2) for _ in maps]
     edges: dict[tuple[int, int], Costs] = {}

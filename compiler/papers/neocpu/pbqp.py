@@ -3,13 +3,13 @@
 Nodes are taken out of the graph one by one, those with the fewest neighbours first:
 
     R0   no neighbour     its cheapest choice
-    RI   one              what it costs at best is added to each choice of the neighbour
-    RII  two              what it costs at best is added to each pair of choices of the neighbours: an edge between them
-    RN   three or more    its choice is made at once, by what it costs with the best of each neighbour alone
+    RI   one              its least cost is added to each choice of the neighbour
+    RII  two              its least cost is added to each pair of choices of the neighbours: an edge between them
+    RN   three or more    its choice is made at once, by its cost with the best choice of each neighbour alone
 
-The first three lose nothing, so what is solved by them alone is optimal: chains, trees, and series-parallel graphs. RN is a
-guess. Where guesses lead to infinite costs the last one is taken back, so a choice is found wherever there is one. An edge
-whose matrix is a sum of a row and a column is none: its costs go to its ends (Eckstein's simplification).
+The first three lose nothing, so a problem that they solve alone has the optimal solution: chains, trees, and series-parallel
+graphs. RN is a guess. If guesses lead to infinite costs, the last one is taken back, so a choice is found if there is one. An
+edge whose matrix is a sum of a row and a column is removed: its costs go to its ends (Eckstein's simplification).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from compiler.papers.neocpu.problem import Costs, Problem, Solution, infeasible
 
 
 def solve(problem: Problem) -> Solution:
-    """``exact`` where no RN was needed."""
+    """The solution; it is ``exact`` if no RN was needed."""
     graph = _Graph.of(problem)
     guessed = graph.reduce() > 0
     found = _choices(graph)
@@ -40,7 +40,7 @@ class _Graph:
 
     costs: dict[int, Costs]
     edges: dict[int, dict[int, Costs]]
-    """Costs of the edges of each node, by neighbour; rows are the node's own choices."""
+    """The costs of the edges of each node, by neighbour; rows are the node's own choices."""
     taken: list[tuple[int, Costs, dict[int, Costs]]]
 
     @classmethod
@@ -51,11 +51,11 @@ class _Graph:
         return graph
 
     def copy(self) -> _Graph:
-        """Matrices are never changed, only replaced."""
+        """A copy that shares the matrices, which are never changed, only replaced."""
         return _Graph(dict(self.costs), {n: dict(edges) for n, edges in self.edges.items()}, list(self.taken))
 
     def add(self, first: int, second: int, costs: Costs) -> None:
-        """To an edge, if there is one; what belongs to one of its ends alone goes there."""
+        """Adds costs to the edge of two nodes, and those that belong to one of its ends to that node."""
         if second in self.edges[first]:
             costs = self.edges[first][second] + costs
         rows, costs = _without_rows(costs)
@@ -69,7 +69,7 @@ class _Graph:
             self.edges[second].pop(first, None)
 
     def reduce(self) -> int:
-        """R0, RI and RII as long as there is something for them; how many nodes are left."""
+        """Applies R0, RI and RII as long as possible, and returns how many nodes are left."""
         while self.edges:
             node = min(self.edges, key=lambda n: len(self.edges[n]))
             if len(self.edges[node]) > 2:
@@ -84,7 +84,7 @@ class _Graph:
         return len(self.edges)
 
     def guesses(self) -> Iterator[_Graph]:
-        """RN at the node with the most neighbours: the graphs that its choices leave, the most promising first."""
+        """Applies RN to the node with the most neighbours: the graph after each of its choices, the most promising first."""
         node = max(self.edges, key=lambda n: len(self.edges[n]))
         promise = self.costs[node].copy()
         for other, costs in self.edges[node].items():
@@ -110,7 +110,7 @@ class _Graph:
         return own, edges
 
     def choices(self) -> dict[int, int] | None:
-        """Of all nodes, when all are taken out; the last one first, for it knows its neighbours' choices then."""
+        """The choices of all nodes, once all are taken out; the last one chooses first, then those before know its choice."""
         chosen: dict[int, int] = {}
         for node, own, edges in reversed(self.taken):
             total = own + sum(costs[:, chosen[other]] for other, costs in edges.items())
@@ -121,7 +121,7 @@ class _Graph:
 
 
 def _choices(graph: _Graph) -> dict[int, int] | None:
-    """Depth first over the guesses; the first that holds."""
+    """The choices after the first guesses that hold, found depth first."""
     open_guesses: list[Iterator[_Graph]] = [iter([graph])]
     while open_guesses:
         reached = next(open_guesses[-1], None)
@@ -135,7 +135,7 @@ def _choices(graph: _Graph) -> dict[int, int] | None:
 
 
 def _without_rows(costs: Costs) -> tuple[Costs, Costs]:
-    """The least of each row, and the rest; of a row that is infinite nothing is left."""
+    """The least cost of each row, and the rest; an infinite row leaves a rest of 0."""
     least = costs.min(axis=1)
     finite = np.where(np.isinf(least), 0.0, least)
     rest = costs - finite[:, None]

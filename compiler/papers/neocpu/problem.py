@@ -24,7 +24,10 @@ Costs = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """``nodes``: a vector of each. ``edges``: by its two ends, the smaller number first; rows are choices of that one."""
+    """A problem. ``nodes`` has a vector for each node.
+
+    ``edges`` has a matrix by the two ends of an edge, the smaller number first; rows are choices of that end.
+    """
 
     nodes: tuple[Costs, ...]
     edges: Mapping[tuple[int, int], Costs]
@@ -46,14 +49,14 @@ class Problem:
             _check_costs(f"edge {first}-{second}", costs)
 
     def cost(self, choices: Sequence[int]) -> float:
-        """The cost of one choice at each node."""
+        """The cost of a choice at each node."""
         alone = sum(float(costs[choice]) for costs, choice in zip(self.nodes, choices, strict=True))
         return alone + sum(float(costs[choices[m], choices[n]]) for (m, n), costs in self.edges.items())
 
 
 @dataclass(frozen=True)
 class Solution:
-    """``exact``: no choice costs less."""
+    """A choice at each node; if it is ``exact``, no other costs less."""
 
     choices: tuple[int, ...]
     cost: float

@@ -1,4 +1,4 @@
-"""NeoCPU's global search: the scheme of every group, chosen for the whole program by what programs tell."""
+"""NeoCPU's global search: chooses the scheme of every group for the whole program, by measured programs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compiler.search.cost import Evaluator
 from compiler.xgraph.ops import Cpu
 
 SCHEMES = 6
-"""Schemes of each group, besides its best alone."""
+"""The schemes of each group, besides its best alone."""
 
 
 def with_all_schemes(evaluator: Evaluator, steps: Sequence[Plan | Cpu]) -> list[Plan | Cpu]:
-    """Of all groups, whether they wait or not; which schemes a group has to choose from is measured, too (local search)."""
+    """Chooses among schemes for all groups, waiting or not. The schemes of a group are measured, too (local search)."""
     config, graph = evaluator.config, evaluator.graph
     return with_schemes(evaluator, steps, SCHEMES, solve=choices_of, alone=lambda plan: program_cycles(config, graph, [plan]))
 
@@ -30,7 +30,7 @@ def choices_of(tables: Sequence[Table]) -> Choices:
 
 
 def problem_of(tables: Sequence[Table]) -> Problem:
-    """Groups are nodes; whoever comes next is a neighbour, unless the machine rests before it."""
+    """The problem of the schemes. Groups are nodes. The next group is a neighbour, unless the machine rests before it."""
     nodes, edges = [], {}
     for number, table in enumerate(tables):
         alone = len(table) == 1

@@ -1,4 +1,4 @@
-"""NeoCPU's global search: Algorithm 2's dynamic programming where the graph is a chain, PBQP where it is not."""
+"""NeoCPU's global search: Algorithm 2's dynamic programming if the graph is a chain, else PBQP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compiler.papers.neocpu.problem import Problem, Solution
 
 
 def solved(problem: Problem) -> Solution:
-    """Chains, the paper says, take dynamic programming; the tables of other graphs grow with what is open at a time."""
+    """The solution. The paper uses dynamic programming for chains; on other graphs tables grow with the open nodes."""
     return (dynamic.solve(problem) if is_chain(problem) else None) or pbqp.solve(problem)
 
 

@@ -1,18 +1,20 @@
-"""The accelerators of Optimus' table 4: what a layer moves by their own dataflow, and groups by equations 3 and 4 on them.
+"""The accelerators of Optimus' table 4: the traffic of a layer by their own dataflow, and of groups by equations 3 and 4.
 
-A layer alone is computed block by block of its output, ``t`` rows by ``w`` columns by ``m`` channels; how often its input and
-its weights come depends on what stays on chip meanwhile. Each dataflow takes the block that moves the fewest words:
+A single layer is computed block by block of its output, ``t`` rows by ``w`` columns by ``m`` channels. What stays on chip
+decides how often its input and its weights are loaded. Each dataflow takes the block that moves the fewest words:
 
-* row stationary (Eyeriss): the partial sums of a block and a channel of the rows under it lie in the global buffer, weights
-  pass through it. The input comes again for each ``m`` channels, weights for each block of rows.
-* output stationary (ShiDianNao): all channels of the rows under a block lie in the input buffer, results in the output buffer.
-  The input comes once, weights once if their buffer holds them all, else for each block.
-* that of the communication bound (reference [7] of Optimus): all memory holds partial sums. The input comes again for each
-  ``m`` channels, weights for each block.
+* row stationary (Eyeriss): the global buffer holds the partial sums of a block and a channel of the rows under it; weights pass
+through it. The input is loaded for each ``m`` channels, weights for each block of rows.
 
-Neither compression nor sparsity is counted. Sizes of Eyeriss and ShiDianNao are those of their chips; of [7] we have no text,
-so it has the buffer of Optimus' table 2. On how many rows and channels at a time each works is our reading: Eyeriss' array is
-14 rows wide, but takes more channels instead where a tile has fewer rows.
+* output stationary (ShiDianNao): the input buffer holds all channels of the rows under a block, the output buffer the results.
+The input is loaded once, weights once if their buffer holds them all, else for each block.
+
+* that of the communication bound (reference [7] of Optimus): all memory holds partial sums. The input is loaded for each ``m``
+channels, weights for each block.
+
+Neither compression nor sparsity is counted. Sizes of Eyeriss and ShiDianNao are those of their chips. [7] has the buffer of
+Optimus' table 2. The papers do not give the rows and channels that each works on at a time; the numbers here are a reading:
+Eyeriss' array is 14 rows wide, but takes more channels instead where a tile has fewer rows.
 """
 
 from __future__ import annotations
@@ -40,13 +42,13 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Block:
-    """Of a convolution's output, with what it needs of the input."""
+    """A block of a convolution's output, with the part of the input that it needs."""
 
     pixels: int
     under: int
-    """Pixels of the input."""
+    """The pixels of the input under a block."""
     tiles: int
-    """Blocks of pixels that cover an image."""
+    """The blocks of pixels that cover an image."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def layer_of(graph: XGraph, op: Conv | ConvTranspose) -> Layer:
 
 
 def row_stationary(machine: Accelerator, layer: Layer, batch: int) -> float:
-    """Words that a layer moves but for its results; infinite if no block fits."""
+    """The words that a layer moves, without its results; infinite if no block fits."""
     room = machine.maps // machine.word
     best = inf
     for block in layer.blocks:
@@ -120,7 +122,7 @@ def sums_stationary(machine: Accelerator, layer: Layer, batch: int) -> float:
 
 
 def _rounds(block: Block, batch: int, images: int) -> int:
-    """How often weights come: for each block, but once for as many whole images as there is room for."""
+    """How often weights are loaded: for each block; if a block is an image, once for as many images as there is room for."""
     return -(-batch // max(1, images)) if block.tiles == 1 else batch * block.tiles
 
 
@@ -132,11 +134,11 @@ ARCHITECTURES = {
 
 
 BY_NAME = {"eyeriss": "Eyeriss", "shidiannao": "ShiDianNao", "lower-bound": "[7]"}
-"""As they are asked for."""
+"""The keys of ``ARCHITECTURES`` by the names that a user gives."""
 
 
 def architecture_named(name: str) -> str:
-    """A key of ``ARCHITECTURES``."""
+    """The key of ``ARCHITECTURES`` for a user's name."""
     if name.lower() not in BY_NAME:
         raise TilewrightError(f"architecture {name!r}: unknown{nearest(name, BY_NAME)}; known are {', '.join(BY_NAME)}")
     return BY_NAME[name.lower()]
@@ -144,7 +146,7 @@ def architecture_named(name: str) -> str:
 
 @dataclass
 class OnArchitecture(Modelled):
-    """Costs of groups on one of them, in bytes of its words."""
+    """The costs of groups on one of these accelerators, in bytes of its words."""
 
     model: Model = field(kw_only=True, default=lambda by, mask: _cost(by, mask))
     architecture: str = field(kw_only=True)
@@ -162,7 +164,7 @@ class OnArchitecture(Modelled):
         return super().floors.in_words(self.machine.word, self._parameters)
 
     def alone(self, op: Op) -> float:
-        """Bytes that one operation moves as the accelerator has it without fusion."""
+        """The bytes that one operation moves on the accelerator without fusion."""
         machine, dataflow = ARCHITECTURES[self.architecture]
         graph = self.graph
         target = graph.tensors[op.output]
@@ -173,7 +175,7 @@ class OnArchitecture(Modelled):
 
 
 def _parameters(op: Op) -> int:
-    """Weights, and a bias for each output channel."""
+    """The number of weights, and of biases, one for each output channel."""
     return op.weights.size + op.weights.shape[0] if isinstance(op, Conv | ConvTranspose) else 0
 
 

@@ -1,7 +1,7 @@
-"""``efficient-s``: the graph as a line, and dynamic programming over its stretches (reference [50] of Optimus).
+"""``efficient-s``: dynamic programming over stretches of one order of the graph (reference [50] of Optimus).
 
-As Optimus describes it in sections 2.2 and 2.3: groups are stretches of one topological order, and all their
-parameters must be on chip at once. How reference [50] finds its order is not told; ours is that of the graph.
+Optimus describes it in sections 2.2 and 2.3: groups are stretches of one topological order, and all their parameters must be on
+chip at once. The order of reference [50] is not known; here it is that of the graph.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compiler.xgraph.graph import XGraph
 
 
 def efficient_s(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Stretches never wait for each other."""
+    """The partition by that rule. Groups are stretches of the order, so they never wait for each other."""
     count = len(evaluator.sets.ops)
     prices = {1 << n: price_of(evaluator, objective, 1 << n) for n in range(count)}
     stretches, longer = [], 0

@@ -1,12 +1,13 @@
-"""What a group moves between DRAM and chip by Optimus' equations 3 and 4.
+"""The bytes that a group moves between DRAM and chip by Optimus' equations 3 and 4.
 
     inputs + outputs + tiles * parameters,      tiles = ceil(O_h / t_h)
 
-with the tallest tile of rows, over the full width, whose maps the buffer holds: of some maps all channels, of the others as
-many as the array works on together (``isoa``). Parameters of a group stay on chip all of them, and count once, or none does.
+The tile is the tallest one of rows over the full width whose maps fit in the buffer: of some maps all channels, of the others
+as many as the array works on together (``isoa``). If all parameters of a group fit on chip, they stay there and count once;
+else none stays.
 
-What the paper leaves open: images of a batch count as further tiles, as many to a tile as the buffer holds in whole. Of several
-outputs of different heights each has its share of a tile.
+The paper leaves two cases open. Images of a batch count as further tiles, with as many whole images in a tile as the buffer
+holds. Of several outputs with different heights, each has its share of a tile.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 
 @dataclass(frozen=True, eq=False)
 class MapFootprint:
-    """What the maps of a group take on chip."""
+    """The room that the maps of a group take on chip."""
 
     machine: Accelerator
     tiles: Tiles
@@ -30,13 +31,13 @@ class MapFootprint:
     """Whether operators are invoked in advance."""
 
     def channels(self, name: str) -> int:
-        """Channels of a map that are on chip at a time."""
+        """The channels of a map that are on chip at a time."""
         every = self.tiles.sets.graph.tensors[name].channels
         return min(self.machine.channels, every) if name in self.in_advance else every
 
     @cached_property
     def in_advance(self) -> frozenset[str]:
-        """Maps of which some channels are enough, decided for tiles of one pixel."""
+        """The maps of which some channels are enough, decided for tiles of one pixel."""
         if not self.advance:
             return frozenset()
         tensors = self.tiles.sets.graph.tensors
@@ -47,13 +48,13 @@ class MapFootprint:
         return in_advance(self.tiles.maps, self.tiles.readers, whole, part)
 
     def bytes(self, rows: int, columns: int) -> int:
-        """Of tiles of so many rows and columns of the greatest output: the left side of equation 4."""
+        """The bytes of tiles of so many rows and columns of the greatest output: the left side of equation 4."""
         high, wide = self.tiles.needed(rows, ROWS), self.tiles.needed(columns, COLUMNS)
         return self.machine.word * sum(self.channels(name) * high[name] * wide[name] for name in self.tiles.maps)
 
 
 def memory_cost(machine: Accelerator, tiles: Tiles, parameters: int, advance: bool = True) -> int | None:
-    """Bytes; None: no tile is small enough. ``parameters``: bytes of all operations of the group together."""
+    """The bytes that a group moves; None if no tile is small enough. ``parameters`` are bytes of all operations."""
     height, width = tiles.most(ROWS), tiles.most(COLUMNS)
     footprint = MapFootprint(machine, tiles, advance)
     least = min(machine.rows, height)

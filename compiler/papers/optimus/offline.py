@@ -11,7 +11,7 @@ from compiler.xgraph.graph import XGraph
 
 
 def optimus(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """The paper's recurrence without its flaw: see ``cover``."""
+    """The best partition into connected groups by the paper's recurrence, without its flaw (see ``cover``)."""
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, objective)
     grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), worth, evaluator.ahead(objective))

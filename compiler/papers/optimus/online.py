@@ -15,25 +15,25 @@ from compiler.tuned import MOST_OPS
 from compiler.xgraph.graph import XGraph
 
 STEPS = 4
-"""Tiles that the table assumes: with more, parameters are loaded too often."""
+"""The tiles that the table assumes; with more, parameters are loaded too often."""
 
 
 def optimus_online(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Groups may be no larger than the table allows; each member runs with all readers of its result, or with none."""
+    """The partition into groups no larger than the table allows; all readers of a result in a group run there, or none."""
     sets = evaluator.sets
     grown = grow(sets, sets.feeds, MOST_OPS, most_of_a_size(sets), lambda mask: 0)
     allowed = [mask for mask in grown.groups if mask.bit_count() == 1 or sets.keeps_readers_together(mask)]
     most = group_size(evaluator, allowed)
     groups = [mask for mask in allowed if mask.bit_count() <= most]
-    # What was left out was not measured for the table either.
+    # Groups that were left out were not measured for the table either.
     return partition_into(evaluator, objective, priced(evaluator, objective, groups), left_out=left_out_of(grown))
 
 
 def group_size(evaluator: Evaluator, groups: Sequence[Mask]) -> int:
-    """Most operations of a group for which the table has room in the configuration's feature-map buffer.
+    """The most operations of a group for which the table has room in the configuration's feature-map buffer.
 
-    The table: group size -> feature-map words without which no group of that size runs in ``STEPS`` tiles. The paper builds it
-    beforehand for every network; so the groups are not planned here, only measured, and of each size until one has room.
+    The table has, for each group size, the feature-map words without which no group of that size runs in ``STEPS`` tiles. The
+    paper builds it beforehand for every network. So groups are not planned here, only measured, until one of a size has room.
     """
     room = evaluator.config.fm_words
     by_size: dict[int, dict[object, Mask]] = {}
@@ -44,7 +44,7 @@ def group_size(evaluator: Evaluator, groups: Sequence[Mask]) -> int:
 
 
 def tiled_words(evaluator: Evaluator, mask: Mask) -> int:
-    """Feature-map words that the group's maps take in ``STEPS`` tiles; more than there are if it cannot run at all."""
+    """The feature-map words of the group's maps in ``STEPS`` tiles; more than the buffer has if the group cannot run at all."""
     try:
         group = evaluator.group(mask)
     except FitError:

@@ -2,10 +2,10 @@
 
     memo[n] = least over groups of n operations of  sum over its maps of t_c R(l, O_h / 4) R(l, O_w / 4)
 
-``t_c`` from Algorithm 2: with less memory no group of ``n`` operations runs in sixteen tiles, and with more tiles its
-parameters would come too often. Nothing here asks how much memory there is: the table of a network is made once, off line, for
-all sizes of the buffer; on line it is only looked up. So that it can be, it grows with ``n``: a larger group never needs less
-than what the table has for a smaller one.
+``t_c`` comes from Algorithm 2. With less memory no group of ``n`` operations runs in sixteen tiles, and with more tiles its
+parameters would be loaded too often. The table does not depend on the size of the memory: it is made once for a network, off
+line, and only looked up on line. For that it grows with ``n``: a larger group never needs less than the table has for a smaller
+one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from compiler.papers.tiles import COLUMNS, ROWS, Tiles
 from isa.files import write_atomically
 
 PARTS = 4
-"""Of the rows, and of the columns, of the output."""
+"""The parts into which the rows, and the columns, of the output are divided."""
 
 
 def make_table(
     sets: OpSets, machine: Accelerator, most_ops: int, most_of_a_size: int, key: Callable[[Mask], object]
 ) -> list[int]:
-    """Bytes for 1, 2, ... operations; groups with one ``key`` are measured once."""
+    """The bytes for 1, 2, ... operations; groups with one ``key`` are measured once."""
     known: dict[object, int] = {}
     least: dict[int, int] = {}
     for mask in grow(sets, sets.joins, most_ops, most_of_a_size, lambda mask: 0).groups:
@@ -50,12 +50,12 @@ def make_table(
 
 
 def most_operations(table: Sequence[int], room: int) -> int:
-    """Looks up how many operations a group may have."""
+    """The most operations of a group for so much room, by the table."""
     return max(1, bisect_right(table, room))
 
 
 class TableFile:
-    """Tables by network and machine, kept between runs; a file that is damaged holds none."""
+    """Tables by network and machine in a file that is kept between runs; a damaged file counts as empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class TableFile:
         return found if isinstance(found, list) and all(isinstance(words, int) for words in found) else None
 
     def put(self, key: str, table: Sequence[int]) -> None:
-        """An ``OSError`` if that cannot be."""
+        """Stores a table; raises an ``OSError`` if that is not possible."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, json.dumps(self._read() | {key: [*table]}).encode())
 
@@ -78,5 +78,5 @@ class TableFile:
 
 
 def table_key(machine: Accelerator, digest: str) -> str:
-    """All that a table depends on, but for how much the buffers hold."""
+    """A digest of all that a table depends on; the sizes of the buffers are not part of it."""
     return hashlib.sha256(repr((machine.channels, machine.word, digest)).encode()).hexdigest()[:24]
