@@ -24,11 +24,11 @@ from isa.config import MachineConfig
 from isa.files import locked, write_atomically
 
 PLANNER = "compiler.search.cost"
-"""The module that plans groups and asks for their costs: all that it imports may change them."""
+"""The module that plans groups and asks for their costs. Any module that it imports may change the costs."""
 UNREAD = ("name", "clock_mhz", "chip")
 """Fields of a configuration that planning does not read."""
 _MOST = 1 << 53
-"""No count of cycles or bytes is as large."""
+"""An upper limit: each count of cycles or bytes is smaller."""
 
 
 class DamagedCache(UserWarning):
@@ -36,7 +36,7 @@ class DamagedCache(UserWarning):
 
 
 class Database:
-    """A dictionary of costs (None: fits at no tiling) by digest of shape; ``save`` writes what is new."""
+    """A dictionary of costs by digest of shape. None: a group of this shape fits at no tiling. ``save`` writes new costs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Database:
         return len(self._costs)
 
     def save(self) -> None:
-        """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
+        """Adds the costs to those that other processes wrote meanwhile. A directory that cannot be written is no error."""
         if not self._new:
             return
         with suppress(OSError):
@@ -85,13 +85,13 @@ def _planner() -> str:
 
 
 def _write(path: Path, costs: Mapping[str, Cost | None]) -> None:
-    """In two lines: the checksum of the second, and the second."""
+    """Writes the costs in the second line of the file, and the checksum of that line in the first."""
     content = json.dumps({digest: None if cost is None else astuple(cost) for digest, cost in costs.items()}).encode()
     write_atomically(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 def _read(path: Path) -> dict[str, Cost | None]:
-    """Nothing where there is no file; nothing, with a warning, where it is not as it was written."""
+    """Reads the costs of a file. There are none if there is no file, and none, with a warning, if the file is damaged."""
     if not path.exists():
         return {}
     try:
