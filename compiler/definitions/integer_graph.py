@@ -52,7 +52,7 @@ class IntegerGraph:
         return self(operator, value, self.constant([-1]), keepdims=1)
 
     def floor(self, value: str, divisor: str | int, most: int) -> str:
-        """``value div divisor``, rounded down (``Div`` rounds to 0). Values are above ``-2^most``, which the divisor divides."""
+        """``value div divisor``, rounded down. Values are above ``-2^most``, which the divisor divides. ``Div`` rounds to 0."""
         return self("Sub", self("Div", self("Add", value, 1 << most), divisor), self("Div", 1 << most, divisor))
 
     def nearest(self, quotient: str, rest: str, divisor: str | int) -> str:

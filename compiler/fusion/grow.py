@@ -82,7 +82,7 @@ def fairly(hopes: Mapping[Mask, float], most: int) -> list[Mask]:
 def extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:
     """The convex groups with one operation more than a convex group.
 
-    A path that leaves the larger group and comes back must pass through the new operation, so only that is looked at.
+    If a path leaves the larger group and comes back, the new operation is one of its ends, so only that operation is checked.
     """
     near = union(joins, group) & ~group & ~union(sets.apart, group)
     before, after = union(sets.ancestors, group), union(sets.descendants, group)

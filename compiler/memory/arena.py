@@ -21,7 +21,7 @@ from compiler.tuned import PACKING_CHOICES as EFFORT
 
 @dataclass(frozen=True)
 class Arena:
-    """The offsets of blocks. ``total`` bytes hold all of them; no arena has fewer bytes than ``bound``."""
+    """The offsets of blocks, in ``total`` bytes. No arena has fewer bytes than ``bound``."""
 
     offsets: tuple[int, ...]
     total: int
@@ -59,7 +59,8 @@ def _arrange_part(blocks: Sequence[Block], enough: int, effort: int) -> Arena:
         if total <= max(bound, enough):
             break
     unit = math.gcd(*(block.size for block in blocks))
-    # No total below ``unknown`` is possible. Totals of packings in which each block rests on another are multiples of ``unit``.
+    # Totals from ``bound`` to ``unknown`` were not found, nor proved to be impossible. Totals of packings in which each block
+    # rests on another are multiples of ``unit``.
     unknown = bound
     while bound < total and total > enough:
         ceiling = max(unknown, enough) if unknown == bound else unknown + (total - unknown) // unit // 2 * unit

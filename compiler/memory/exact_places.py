@@ -65,7 +65,7 @@ class Packing:
         """The sections that were looked at since it was last cleared."""
 
     def solve(self) -> bool:
-        """Whether all blocks fit below the ceiling; then ``offsets`` says where."""
+        """Whether all blocks fit below the ceiling. If so, ``offsets`` has their places."""
         if min(self._slack, default=0) < 0 or not self._settle(set(range(len(self._left)))):
             return False
         stack: list[_Search] = [self._parts(0, len(self._left) - 1)]

@@ -24,7 +24,7 @@ def members(mask: Mask) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Use:
-    """The use of ``size`` bytes by these tasks. ``given``: before the first task, too; ``outlives``: after the last, too."""
+    """The use of ``size`` bytes by these tasks. ``given``: in use before the first one. ``outlives``: in use after the last."""
 
     size: int
     tasks: Mask

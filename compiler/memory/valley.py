@@ -15,7 +15,7 @@ _FREE = 1 << 62
 
 
 def lowest_between(tasks: Tasks, low: Mask, high: Mask) -> Mask:
-    """A closed set that holds ``low``, lies in ``high`` and has the least bytes in use; ``high`` if none has less."""
+    """A closed set that holds ``low``, lies in ``high`` and has the fewest bytes in use. It is ``high`` if none has fewer."""
     inside = high & ~low
     if not inside & (inside - 1):
         return high if tasks.in_use(high) <= tasks.in_use(low) else low

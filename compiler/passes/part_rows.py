@@ -23,11 +23,11 @@ _ROWS = 1
 PARTS = "/part"
 """Stands between an operation's name and the number of its part. The first part has the name alone."""
 MOST_PARTS = 32
-"""The most parts that get operands of their own. Windows of attention are more: an operand for all of them stays whole."""
+"""The most parts for which a second operand is cut. Windows of attention are more; they stay joined if there is one."""
 
 
 def whole_of(name: str) -> str:
-    """The name of the operation of which the one of this name is a part; the same name if it is no part."""
+    """The name of the whole operation of which the one of this name is a part. It is the same name if it is no part."""
     return re.sub(rf"{PARTS}\d+$", "", name)
 
 

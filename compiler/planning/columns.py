@@ -30,7 +30,7 @@ ROWS, COLUMNS = 0, 1
 
 @dataclass(frozen=True)
 class TileCut:
-    """How a group is cut by columns, or by rows."""
+    """The cut of a group by columns, or by rows."""
 
     config: MachineConfig
     group: Group

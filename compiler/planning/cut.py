@@ -62,7 +62,7 @@ class Cut:
         return tuple(past - first for first, past in (self.channels(name, number, count) for name in self.units))
 
     def maps(self, number: int, count: int) -> Group:
-        """The group with the maps of a pass; its layers still compute all channels."""
+        """The group with the maps of a pass. Its layers still compute all channels."""
         tensors = dict(self.group.tensors)
         first_channel = dict(self.group.first_channel)
         for name in self.units:

@@ -45,7 +45,7 @@ class Scheme:
 
     @property
     def sort(self) -> object:
-        """The sort: one step, sequential, pipelined, or in passes; and whether it is at the other end."""
+        """The sort: one step, sequential, pipelined or in passes, and whether it is at the other end."""
         return self.turned, self.passes > 1 or (self.steps > 1, self.pipelined)
 
     @property

@@ -36,7 +36,7 @@ class Objective:
         return self.cycle * cost.cycles + self.byte * cost.dram_bytes
 
     def rank(self, cost: Cost) -> tuple[int, int, int]:
-        """A key to sort costs: by the objective; if that is equal, by cycles, and then by bytes."""
+        """A key that sorts costs by the objective, then by cycles, then by bytes."""
         return self(cost), cost.cycles, cost.dram_bytes
 
     def cycles_within(self, rank: tuple[int, int, int], dram_bytes: int) -> float:

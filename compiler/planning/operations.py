@@ -68,7 +68,7 @@ class Group:
         return bool(self.first_channel or self.first_column or self.first_row)
 
     def sources(self, layer: Layer) -> tuple[str, ...]:
-        """The maps that the layer reads; for a joined map its parts."""
+        """The maps that the layer reads. A joined map stands for its parts."""
         return self._sources[layer.output] if self.joined else layer.inputs
 
     @cached_property

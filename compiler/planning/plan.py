@@ -45,7 +45,7 @@ class Pass:
 
 
 class Run(NamedTuple):
-    """A pass over some images, one after the other; parameters that stay are loaded once for all of them."""
+    """A pass over some images, one after the other. Parameters that stay are loaded once for all of them."""
 
     number: int
     part: Pass

@@ -36,7 +36,7 @@ class Residence:
 
     @cached_property
     def streams(self) -> dict[str, int]:
-        """``streamed_bytes`` of the layers that have any."""
+        """The ``streamed_bytes`` of those layers that have any."""
         return {name: size for name, size in self.streamed_bytes.items() if size}
 
     @cached_property

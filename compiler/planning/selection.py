@@ -29,7 +29,7 @@ from compiler.tuned import NEAR, STRIDE
 from isa.config import MachineConfig
 
 _Rank = tuple[int, int, int]
-"""``Objective.rank``."""
+"""The rank of a cost (``Objective.rank``)."""
 _Ranked = tuple[_Rank, Way]
 
 
@@ -159,7 +159,7 @@ class Selection:
     def _tried(
         self, group: Group, held: Sequence[str], loads: Sequence[str], count: int, shared: bool
     ) -> Iterator[tuple[_Rank, int, int, Residence]]:
-        """What to try: a lower bound of the rank, the number of steps, the residence's number and the residence."""
+        """Yields what to try: a lower bound of the rank, the number of steps, the residence's number and the residence."""
         words = self.bounds.word_bound(group, held)
         for steps in dropwhile(lambda steps: not words.may_hold(steps, shared), self.stepping.counts):
             for number, residence in enumerate(self.candidates.residences(group, steps, held, count - 1, count)):

@@ -1,5 +1,5 @@
-"""Tenancies: maps of a group that share a ring. A result may lie in the place of an operand; parts of a joined map lie side
-by side."""
+"""Finds tenancies: maps of a group that share a ring. These are results in the place of an operand, and the parts of a joined
+map, which lie side by side."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _life(group: Group, first: str, last: str) -> Life:
 def _tenancy(
     config: MachineConfig, group: Group, planes: Sequence[tuple[str, int, int]], lives: Sequence[Life], read: Sequence[str]
 ) -> Tenancy:
-    """``read``: the maps whose windows the ring must suit."""
+    """The tenancy of these maps. ``read``: the maps whose windows the ring must suit."""
     windows = [
         (layer.window, group.tensors[layer.output].width)
         for layer in group.layers for name in read if layer.window is not None and name in layer.inputs

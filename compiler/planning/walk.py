@@ -37,7 +37,7 @@ class Way:
     """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
 
     def placed_for(self, config: MachineConfig, group: Group) -> dict[str, Placed]:
-        """Where the maps of a pass lie; the pass holds all of their channels and columns, or some."""
+        """The places of the maps of a pass, which holds all of their channels and columns, or some."""
         return {
             name: placed._replace(planes=group.vectors(config, name), width=group.width(name))
             for name, placed in self.placed.items()

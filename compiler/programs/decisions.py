@@ -36,7 +36,7 @@ class Decisions:
 
 
 def decisions(config: MachineConfig, graph: XGraph, schedule: Schedule) -> Decisions:
-    """Returns the decisions of ``schedule``. Refuses them unless each group can run by itself, and all in the listed order."""
+    """Returns the decisions of ``schedule``. Refuses them unless every group can run by itself, and one after the other."""
     known: dict[str, Op] = {op.name: op for op in (*machine_ops(graph), *(op for op in graph.ops if isinstance(op, Cpu)))}
     position = {op.name: n for n, op in enumerate(graph.ops)}
     sets = OpSets(graph, joinable(graph, config))

@@ -20,7 +20,7 @@ Choices = tuple[int, ...]
 Timed = tuple[int, Sequence[int]]
 """The cycles of a program, and by how many cycles each group is done later than those before it."""
 Table = NDArray[np.float64]
-"""The cycles of a group. Rows are schemes of the group before, columns are its own; if the machine rests before: one row."""
+"""The cycles of a group. Rows are schemes of the group before (one row if the machine rests before), columns its own."""
 
 
 class PairCosts:

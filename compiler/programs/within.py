@@ -103,7 +103,7 @@ class Within:
 
     @cached_property
     def apart(self) -> Limits:
-        """The limits without outputs over inputs. These needs can always be reached."""
+        """The limits without outputs over inputs. Unlike needs with overlap, these can be reached."""
         needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
         return self._limits({mask: need for mask, need in needs.items() if need is not None})
 
@@ -125,7 +125,7 @@ class Within:
 
     @cached_property
     def _candidates(self) -> set[Mask]:
-        """The groups that ``best`` would weigh; where these are not all, also the groups that need the least."""
+        """The groups that need the least DRAM and, unless columns may be tiled, the groups that ``best`` would weigh."""
         evaluator = self._evaluator
         sets = evaluator.sets
         most = most_of_a_size(sets)

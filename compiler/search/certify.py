@@ -34,7 +34,7 @@ from compiler.tuned import CIRCLE_WAYS as WAYS
 from compiler.tuned import NODES
 
 _FEASIBLE = 1e-9
-"""By how much HiGHS, which computes in floating point, may miss a row."""
+"""The most by which HiGHS, which computes in floating point, may miss a row."""
 _TRUSTED = 1 - 1e-11
 """The part of a bound of HiGHS that is taken as proved. Prices are whole numbers far below 10^11."""
 

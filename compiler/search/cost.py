@@ -40,7 +40,7 @@ Groups = tuple[tuple[Op, ...], ...]
 Measure = Callable[[XGraph, Plan], int]
 """Tells the cycles of the program of one group, from start to done."""
 FEW = 8
-"""For fewer groups than this another process is not worth its start."""
+"""The fewest groups for which another process is worth its start."""
 
 
 @dataclass
@@ -147,7 +147,7 @@ class Evaluator:
         return other
 
     def once(self, make: Callable[[Self], Made]) -> Made:
-        """The result of ``make`` for this evaluator; ``make`` is called once for all callers."""
+        """The result of ``make`` for this evaluator. It is made once for all callers."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast(Made, self._made[make])

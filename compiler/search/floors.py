@@ -24,7 +24,7 @@ class Floors:
     """
 
     def __init__(self, config: MachineConfig, sets: OpSets, alone: Sequence[Group]) -> None:
-        """``alone``: each operation as a group of its own."""
+        """Computes the floors. ``alone``: each operation as a group of its own."""
         self.config = config
         self._maps = [self._passing(sets, n, group) for n, group in enumerate(alone)]
         self.moved = [own + maps for own, maps in zip(map(self._parameters, alone), self._maps, strict=True)]

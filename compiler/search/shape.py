@@ -41,7 +41,7 @@ class Shapes:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """A number for each operation; equal geometries have equal numbers."""
+        """A number for each operation. Equal geometries have equal numbers."""
         return [self._numbers.setdefault(text, len(self._numbers)) for text in self.geometries]
 
     @cached_property

@@ -10,7 +10,7 @@ import highspy
 
 
 def solver(**options: float | int | bool) -> highspy.Highs:
-    """An empty model; ``options`` are HiGHS' own."""
+    """An empty model of HiGHS. ``options``: HiGHS' own."""
     model = highspy.Highs()
     for name, value in {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, **options}.items():
         model.setOptionValue(name, value)
