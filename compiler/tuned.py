@@ -78,10 +78,10 @@ SHARES = (3, 5, 8, 16)
 """The numbers of parts into which the room for parameters is cut. Streamed blocks take two parts: one is loaded while one is
 used. In the other parts blocks stay. Small blocks let more stay, but each costs an instruction in every step."""
 EDGE_PIECES = 4
-"""Rows of a step are loaded, saved, and made at its edges in this many pieces, so that computation starts when the first piece
+"""The pieces in which the rows of a step are loaded, saved, and made at its edges. So computation starts when the first piece
 is loaded, and saves begin before it has ended."""
 LONG_ROW = 64
-"""A map of one row with more pixels is cut into rows."""
+"""A map of one row is cut into rows if it has more pixels than this."""
 SHORT_ROW = 4
 """One long row is cut into rows of at least this many pixels: shorter ones cost more bursts than tiling saves."""
 POOL_IS_BUSY = 4

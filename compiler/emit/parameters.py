@@ -1,4 +1,4 @@
-"""Room in the parameter buffers, and the CONST image that fills them."""
+"""Gives out the room in the parameter buffers, and makes the CONST image that fills them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def arrange(blocks: Sequence[Block], effort: int = EFFORT) -> Arena:
     total = bound = 0
     real = [index for index, block in enumerate(blocks) if block.size > 0 and block.begin < block.end]
     parts = [[real[n] for n in part] for part in independent_parts([blocks[index] for index in real])]
-    # The part that needs the most decides how much room the others have anyway.
+    # The part that needs the most comes first: the others have as much room in any case.
     for part in sorted(parts, key=lambda part: (-largest_live_set([blocks[index] for index in part]), part)):
         found = _arrange_part([blocks[index] for index in part], total, effort)
         for index, offset in zip(part, found.offsets, strict=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Block:
-    """``size`` bytes that are in use in the half-open interval ``begin .. end`` of time."""
+    """A block of ``size`` bytes that are in use in the half-open interval ``begin .. end`` of time."""
 
     begin: int
     end: int

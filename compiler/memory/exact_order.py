@@ -92,7 +92,7 @@ class _Search:
         return Order(tuple(order), reached, min(self._bound, reached))
 
     def _climb(self, start: Mask, level: int, peak: int) -> tuple[list[int], int] | None:
-        """The way of lowest peak to a state with no more than ``level`` in use, or to the end. None: too many states."""
+        """Finds the way of lowest peak to a state with no more than ``level`` in use, or to the end. None: too many states."""
         tasks = self._tasks
         before, after, everything = tasks.before, tasks.after, tasks.everything
         origin: dict[Mask, tuple[Mask, int]] = {start: (0, -1)}

@@ -27,7 +27,7 @@ class _Kind(enum.IntEnum):
 
 
 class OutOfEffortError(Exception):
-    """The search has made as many choices as it may."""
+    """Raised when the search has made as many choices as it may."""
 
 
 _Conflict = int | None
@@ -62,7 +62,7 @@ class Packing:
         self._earliest = [0] * len(blocks)
         self._trail: list[tuple[_Kind, int, int]] = []
         self._seen = 0
-        """The sections that were looked at since it was last cleared."""
+        """A mask of the sections that were looked at since it was last set to 0."""
 
     def solve(self) -> bool:
         """Whether all blocks fit below the ceiling. If so, ``offsets`` has their places."""

@@ -20,7 +20,7 @@ Overlaps = Mapping[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Touch:
-    """Bytes of a storage, counted from its start, that are read or written at one place of a program."""
+    """The bytes of a storage, counted from its start, that are read or written at one place of a program."""
 
     storage: str
     written: bool

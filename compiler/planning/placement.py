@@ -21,7 +21,7 @@ class _SizedRing(NamedTuple):
     """A ring with its number of rows, and the maps that lie in it."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map: its first channel vector, and their number."""
+    """For each map: its first channel vector, and the number of its channel vectors."""
     rows: int
     pitch: int
     vectors: int
@@ -44,7 +44,7 @@ class Ring(NamedTuple):
     """The part of a ring that is the same for every number of steps, as long as the same layers run behind."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map in the ring: its first channel vector, and their number."""
+    """For each map in the ring: its first channel vector, and the number of its channel vectors."""
     lives: Sequence[tuple[str, str, int]]
     """For each use: the map that is made, the map that is read from it, and by how many steps later. Empty: the map is held."""
     least: int

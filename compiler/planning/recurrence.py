@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(slots=True, eq=False)
 class Engine:
-    """A unit and its time."""
+    """The state of a unit: the beats that it has yet to do, and its times."""
 
     left: float
     """The beats that the unit has yet to do."""
@@ -165,7 +165,7 @@ class Walker:
             there, all_there = self._parameters(task, size, size / task.blocks)
             if there > begin:
                 begin = there
-        # The first block takes the pieces as they come; the others need them all.
+        # The first block takes the pieces as they come. The others need all of them.
         end = begin + work
         if all_given + work - block + part > end:
             end = all_given + work - block + part

@@ -128,7 +128,7 @@ class Selection:
         """
         loads = self.stepping.loads(False, held)
         tried = list(self._tried(group, held, loads, count, shared))
-        # All of a pass over some channels counts.
+        # In a pass over some channels all cycles count.
         if group.partial and all(self.bounds.of_walk(group, each) > most for each in {found[-1]: None for found in tried}):
             return best
         alike: tuple[_Rank, int] | None = None

@@ -37,7 +37,7 @@ class Tenancy:
     """Maps that share a ring, for every number of steps."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map: its first channel vector, and their number."""
+    """For each map: its first channel vector, and the number of its channel vectors."""
     lives: Sequence[Life]
     """One life for all maps that lie in one place, or one for each part of a joined map."""
     least_ring: int

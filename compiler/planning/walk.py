@@ -91,7 +91,7 @@ def walk(
                 task.rest(step)
         begun = engine.begun or 0.0
         end = engine.free + engine.left
-        # One more than what rounding may take.
+        # One cycle more is allowed, because rounding may take as much.
         if end - begun > limit or end - begun + ends * (begun + AFTER_LOAD) > most + 1:
             return None
     cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + AFTER_LOAD
@@ -183,7 +183,7 @@ def tasks_of(
             task.blocks = len(own)
             task.stay = residence.stay_bytes[name] / config.axi_bytes
             task.streamed = residence.streamed_bytes[name] / config.axi_bytes
-    # A ring is as long as what its last reader needs at the time.
+    # A ring holds as many rows as its last reader needs at the time.
     for tenancy in tenancies(config, group):
         for life in tenancy.lives:
             if way.placed[life.first].wraps and life.maker in tasks:

@@ -64,7 +64,7 @@ class Programs:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.cycles: dict[Path, int] = {}
-        """Cycles of the programs that were timed."""
+        """The cycles of the programs that were timed."""
         self._took: dict[tuple[Mask, Mask], int] = {}
         """The cycles that the second of two groups took behind the first."""
         self._last: dict[Mask, int] = {}

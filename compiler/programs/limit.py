@@ -35,7 +35,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class MemoryLimitError(TilewrightError):
-    """Feature maps do not fit into the DRAM that they may take."""
+    """The error for feature maps that do not fit into the DRAM that they may take."""
 
 
 def bytes_of(size: str | int) -> int:
@@ -50,7 +50,7 @@ def bytes_of(size: str | int) -> int:
 def limited(
     evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], limit: int, free: bool = True
 ) -> Frugal:
-    """Returns the given steps if they keep to the limit, as they are or in another order; else the cheapest that do.
+    """Returns the given steps, as they are or in another order, if they keep to the limit. Else returns the cheapest that do.
 
     If no cheaper program is found, the program of least memory is taken. If that exceeds the limit, the limit is refused with
     the least one that would do. ``free``: other groups may be chosen.
@@ -96,7 +96,7 @@ def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu
     frugal = _Frugal(evaluator, objective, given)
     least, way = frugal.least_of_all()
     front = _front([min(frugal.reordered(given, host=False), key=lambda each: each.bytes), least], frugal.cost)
-    # Later ways only reach further down.
+    # Later ways serve only to reach lower limits.
     limits = {limit for each in frugal.ways[: frugal.ways.index(way) + 1] for limit in each.candidates.overlapping.limits}
     dull = 0
     while len(front) < points and dull < DULL:

@@ -80,7 +80,7 @@ def _timed(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sh
         result = model.run_ops([op for op, _ in segment])
         total += result.cycles
         until: dict[str, int] = {}
-        # START comes before, and END behind them.
+        # The first end is that of START, and the last that of END.
         for (_, pending), end in zip(segment, result.ends[1:-1], strict=True):
             until[pending.group] = max(until.get(pending.group, 0), end)
         in_order = [name for step in steps if isinstance(step, Plan) and (name := step.group.name) in until]

@@ -25,7 +25,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
     found = certify(evaluator.sets, prices, evaluator.shapes)
     if found.groups is None:
         return partition_into(evaluator, objective, prices, complete=grown.complete, left_out=left_out_of(grown))
-    # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
+    # The bound holds only if no group is missing, for a longer group may be cheaper than all of its parts.
     return made_of(
         evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
         left_out=left_out_of(grown),

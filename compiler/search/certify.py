@@ -144,7 +144,7 @@ def _model(
     )  # fmt: skip
     count = len(masks)
     columns = np.arange(count, dtype=np.int32)
-    # All at once: a thousand calls for each of these take as long as the solution.
+    # All columns are added at once: a thousand calls for each of these take as long as the solution.
     model.addVars(count, np.zeros(count), np.ones(count))
     model.changeColsCost(count, columns, np.array([prices[mask] for mask in masks], np.float64))
     model.changeColsIntegrality(count, columns, np.full(count, highspy.HighsVarType.kInteger))
@@ -175,7 +175,7 @@ def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
             waiting -= {*pair}
             yield [*pair]
     while waiting and not pairs:
-        # Whoever still waits, waits for somebody who does: going back from one to the next ends in a circle.
+        # Each group that still waits, waits for another one that does. So going back from one to the next ends in a circle.
         trail = [min(waiting)]
         while (ahead := min(group for group in waiting if group & before[trail[-1]])) not in trail:
             trail.append(ahead)

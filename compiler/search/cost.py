@@ -50,9 +50,9 @@ class Evaluator:
     config: MachineConfig
     graph: XGraph
     database: Database | None = None
-    """Costs of earlier compilations."""
+    """The costs of groups from earlier compilations."""
     known: Costs = field(default_factory=dict)
-    """Costs by objective and shape."""
+    """The costs of groups by objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     columns: bool = False
@@ -159,13 +159,13 @@ class Evaluator:
 
     @cached_property
     def parameter_blocks(self) -> list[Sequence[Block]]:
-        """The parameters of each operation, in the fewest parts."""
+        """For each operation, its parameters in the fewest blocks."""
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         return [self.group(1 << n).layers[0].blocks(depth) for n in range(len(self.sets.ops))]
 
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
-        """Words of the parameters of each operation, in each buffer."""
+        """For each operation, the words of its parameters in each buffer."""
         return [
             {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS} for blocks in self.parameter_blocks
         ]  # fmt: skip
@@ -258,7 +258,7 @@ class Evaluator:
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
             if layer not in self._remembering:
                 first = layer.inputs[0]
-                # Maps of one shape have other holes where they are joined of other parts.
+                # Maps of one shape have different holes if they are joined of different parts.
                 joined = group.tensors[first].channels if first in group.joined else 0
                 form = first in group.folds, first in group.sampled, group.stacked, group.row_pixels, joined
                 memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())

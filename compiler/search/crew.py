@@ -100,7 +100,7 @@ class Team(Generic[Item, Result]):
         except (EOFError, OSError):
             self.close()
         except BaseException:
-            # The helper's answer would be taken for that to the next list.
+            # A late answer of the helper would be taken for the answer to the next list.
             self.close()
             raise
         return [found[n] if n in found else self._work(item) for n, item in enumerate(items)]

@@ -1,7 +1,7 @@
-"""Costs of groups that were planned before, kept between runs.
+"""Keeps the costs of groups that were planned from run to run.
 
 There is one file for each machine and version of the planner, in the user's cache directory. It can be deleted at any time.
-A damaged file is told in a warning, ignored, and written anew. Several compilations may use it at once.
+A damaged file is ignored, with a warning, and written anew. Several compilations may use a file at once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from isa.files import locked, write_atomically
 PLANNER = "compiler.search.cost"
 """The module that plans groups and asks for their costs. Any module that it imports may change the costs."""
 UNREAD = ("name", "clock_mhz", "chip")
-"""Fields of a configuration that planning does not read."""
+"""The fields of a configuration that planning does not read."""
 _MOST = 1 << 53
 """An upper limit: each count of cycles or bytes is smaller."""
 
 
 class DamagedCache(UserWarning):
-    """A file of costs is not as it was written."""
+    """The warning for a file of costs that is not as it was written."""
 
 
 class Database:

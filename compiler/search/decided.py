@@ -20,7 +20,7 @@ from compiler.search.cost import Evaluator, Groups
 
 @dataclass(frozen=True, eq=False)
 class DecidedSets(OpSets):
-    """Operations of which some form decided groups."""
+    """The machine operations of a graph, some of which form decided groups."""
 
     decided: Sequence[Mask] = ()
 

@@ -56,7 +56,7 @@ class Partition:
     exact: bool = False
     """Whether no partition into the groups that the strategy may choose from is better, by the costs used."""
     bound: int = 0
-    """No partition of any kind is better than this, by the costs used."""
+    """A lower bound of the value of every partition of any kind, by the costs used."""
     left_out: LeftOut = NOTHING_LEFT_OUT
 
     @property

@@ -1,8 +1,8 @@
 """Groups that promise to make a partition cheaper, planned in the order of their promise, as columns of a linear programme.
 
 Groups are grown by one operation at a time, as in ``fusion/grow.py``, but not level by level. Each group has a hope, the cost
-that it may have: what it costs at least (``Least``), plus the greatest amount by which a group that it extends exceeds its own
-least cost. Two steps take turns:
+that it may have: its own least cost (``Least``), plus the least amount by which a group that it extends exceeds the least cost
+of that group. Two steps take turns:
 
 1. The relaxation of the set partition over the planned groups gives each operation a worth, its dual.
 2. Of the groups whose hope is below the worth of their members, or little above it (``SLACK``), those with the greatest
@@ -39,7 +39,7 @@ Reals = NDArray[np.float64]
 
 
 def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: int = MOST_OPS) -> Grown:
-    """Groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
+    """Plans groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
     waiting = _Waiting(evaluator, objective, most_ops)
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
@@ -67,7 +67,7 @@ class _Waiting:
         self.shapes: set[object] = set()
         """The shapes of groups that were asked about, even if the evaluator knew their costs from an earlier compilation."""
         self.longer: set[Mask] = set()
-        """Groups with more operations than allowed."""
+        """The groups of one operation more than allowed."""
         self._misfits: list[Mask] = []
         self._asked: set[Mask] = set()
         self._places: dict[Mask, int] = {}

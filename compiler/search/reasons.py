@@ -30,13 +30,13 @@ class Reason:
     alone: Cost
     """The cost of its operations, each on its own."""
     shape: str
-    """Passes over channels, column tiles, and steps over rows in each."""
+    """A text with the passes over channels, the column tiles, and the steps over rows in each."""
     stays: tuple[str, ...]
-    """Maps that never see DRAM."""
+    """The maps that never pass through DRAM."""
     shared: tuple[str, ...]
-    """Maps loaded once for several of its operations."""
+    """The maps that are loaded once for several of its operations."""
     reloaded: int
-    """Bytes of parameters that are loaded more than once."""
+    """The bytes of parameters that are loaded again."""
     template: str | None
     """The first fusion template that proposes it."""
     runner_up: Alternative | None

@@ -101,7 +101,7 @@ def _geometry(op: Op) -> object:
     match op:
         case Conv() | ConvTranspose():
             padding = op.output_padding if isinstance(op, ConvTranspose) else None
-            # Lanes that only shift take none but powers of two.
+            # Lanes that only shift take only powers of two.
             shifts = powers_of_two(op.requantisation.mantissa)
             weights = op.weights.shape, op.int4, op.groups
             return type(op).__name__, op.window, weights, padding, op.finish.table is not None, shifts
