@@ -1,4 +1,4 @@
-"""From a model to a program: every stage in its turn, with its time."""
+"""Compiles an imported model to a program, stage by stage, and measures the time of each stage."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class Compiled:
     steps: Sequence[Plan | Cpu]
     seconds: dict[str, float]
     sharing: Sharing = APART
-    """What shares bytes of WORK; inputs and outputs only where a memory limit asks for it."""
+    """The maps that share bytes of WORK. Inputs and outputs do so only where a memory limit asks for it."""
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What the caps of the strategy that chose the groups left out."""
+    """What the strategy that chose the groups left out because of its limits."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -92,7 +92,7 @@ class Compiled:
 
     @property
     def schedule(self) -> Schedule:
-        """Everything that was decided: given to the compiler again, it makes the same program."""
+        """All decisions about the program. Given to the compiler again, they make the same program."""
         return schedule_of(self.program.config, self.imported.graph, self.steps, self.sharing)
 
 
@@ -113,12 +113,13 @@ def compile_graph(
     order: str = "least",
     cores: int = 1,
 ) -> Compiled:
-    """``groups`` (names of operations): instead of a strategy's; operations that it leaves out run alone. ``schedule`` decides
-    what it says; what it leaves out is searched. ``effort``: quick, normal or full (``compiler/search/effort.py``).
+    """Compiles a graph.
 
-    ``database``: costs of groups from earlier compilations; new ones are added. ``memory``: bytes of DRAM that feature maps
-    may take. ``measure``: of the cycles of each group, by which it is chosen, instead of the planner's estimate. ``order``: how
-    the order of least memory is found (``compiler/memory/least_order.py``). ``cores``: of a chip, which share each image.
+    ``groups`` (names of operations): replace those of a strategy; operations in none of them run alone. ``schedule``: decisions
+    to follow; all others are searched. ``effort``: quick, normal or full (``compiler/search/effort.py``). ``database``: costs
+    of groups from earlier compilations; new ones are added. ``memory``: the most bytes of DRAM for feature maps. ``measure``:
+    tells the cycles of each group instead of the planner. ``order``: the method that finds the order of least memory
+    (``compiler/memory/least_order.py``). ``cores``: the number of cores of a chip that share each image.
     """
     ordering_of(order)
     if groups is not None:
@@ -155,7 +156,7 @@ def steps_of(
     config: MachineConfig, graph: XGraph, strategy: str, objective: str, database: Database | None = None,
     known: Costs | None = None,
 ) -> list[Plan | Cpu]:  # fmt: skip
-    """What a strategy makes of a graph, in the order of least memory; ``best`` for cycles times whole programs too.
+    """The steps that a strategy makes of a graph, in the order of least memory. ``best`` for cycles times whole programs, too.
 
     ``known``: costs of groups by their shape.
     """
@@ -167,11 +168,11 @@ def frugal_steps(
     known: Costs | None = None, memory: int | None = None, schedule: Schedule | None = None, effort: Effort = NORMAL,
     progress: Progress | None = None, measure: Measure | None = None, order: str = "least",
 ) -> Frugal:  # fmt: skip
-    """The same, with what they need; ``memory``: at most so many bytes of DRAM for feature maps."""
+    """The steps as from ``steps_of``, with the bytes that they need. ``memory``: the most bytes of DRAM for feature maps."""
     check_choices(strategy, objective)
     wanted = objective_of(objective)
     with crew_allowed() as crew:
-        # What is known is not measured.
+        # Known costs are not measured ones.
         costs: Costs = {} if known is None or measure is not None else known
         evaluator = Evaluator(config, graph, database, costs, effort=effort, crew=crew, measure=measure, order=order)
         evaluator.told = progress or unheard
@@ -193,12 +194,12 @@ def frugal_steps(
 class _Chosen(NamedTuple):
     steps: list[Plan | Cpu]
     left_out: LeftOut
-    """What the caps of the strategy left out."""
+    """What the strategy left out because of its limits."""
     arrangement: Arrangement = ANY
 
 
 def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> _Chosen:
-    """What a strategy makes of a graph, in an order in which it can run."""
+    """The steps that a strategy makes of a graph, in an order in which they can run."""
     strategy = within_reach(strategy, evaluator)
     if strategy == "best" and objective is CYCLES:
         steps = in_schemes(evaluator, fastest(evaluator))
@@ -214,7 +215,7 @@ def _chosen(evaluator: Evaluator, strategy: str, objective: Objective) -> _Chose
 
 
 def _as_decided(evaluator: Evaluator, strategy: str, objective: str, memory: int | None, schedule: Schedule) -> Frugal:
-    """What a schedule leaves out is searched: groups of other operations, how groups are executed, order and places."""
+    """The program that follows a schedule. What the schedule leaves out is searched: other groups, plans, order and places."""
     if objective == LEAST_MEMORY:
         raise TilewrightError(f"objective {objective!r}: chooses all groups itself; leave the schedule out")
     config, graph, wanted = evaluator.config, evaluator.graph, objective_of(objective)
@@ -242,7 +243,7 @@ def _kept_to(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, memory: int | None, free: bool,
     decided: Arrangement = ANY,
 ) -> Frugal:
-    """``free``: other groups may be chosen where these need too much."""
+    """The steps in an order and in places that keep to the limit. ``free``: other groups may be chosen if needed."""
     evaluator.told("search: order and places of feature maps")
     found = _arranged(evaluator, steps, objective, decided)
     if memory is None or found.bytes <= memory:
@@ -253,7 +254,7 @@ def _kept_to(
 def _arranged(
     evaluator: Evaluator, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY
 ) -> Frugal:
-    """In the order and places that need the least DRAM."""
+    """The steps in the order and places that need the least DRAM."""
     config, graph, effort = evaluator.config, evaluator.graph, evaluator.effort
     if not effort.timed or effort.orders_timed:
         return frugal(config, graph, steps, objective, decided, effort.timed, order=evaluator.order)
@@ -271,7 +272,7 @@ def _arranged(
 
 
 def _check_given(strategy: str, objective: str, schedule: Schedule | None, measure: Measure | None) -> None:
-    """Refuses what would choose groups where all are given."""
+    """Refuses options that would choose groups, because all groups are given."""
     if measure is not None:
         raise nothing_to_weigh()
     if schedule is not None:
@@ -288,7 +289,7 @@ def nothing_to_weigh() -> TilewrightError:
 
 
 def check_choices(strategy: str, objective: str) -> None:
-    """Refuses names that nothing goes by, before any work is done."""
+    """Refuses unknown names, before any work is done."""
     if strategy not in STRATEGIES:
         hint = nearest(strategy, STRATEGIES)
         raise TilewrightError(f"strategy {strategy!r}: unknown{hint}; known are {', '.join(STRATEGIES)}")
@@ -298,7 +299,7 @@ def check_choices(strategy: str, objective: str) -> None:
 
 
 def objective_of(name: str) -> Objective:
-    """What groups are planned for."""
+    """The objective for which groups are planned."""
     known = (*OBJECTIVES, LEAST_MEMORY)
     if name not in known:
         raise TilewrightError(f"objective {name!r}: unknown{nearest(name, known)}; known are {', '.join(known)}")
@@ -347,7 +348,7 @@ def _program(config: MachineConfig, imported: ImportedModel, emitted: Emitted) -
 
 
 def _host_tensor(value: onnx.ValueInfoProto, model: Model | None) -> HostTensor:
-    """``model``: whose shapes are known where onnxruntime is not told them."""
+    """The tensor of the host. ``model``: knows shapes that the value does not tell."""
     tensor = value.type.tensor_type
     known = model.shape(value.name) if model is not None else None
     shape = known if known is not None else tuple(dim.dim_value for dim in tensor.shape.dim)

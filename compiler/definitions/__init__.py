@@ -1,1 +1,1 @@
-"""Definitions of what onnxruntime computes in float between Q and DQ, as ONNX functions of integer operators."""
+"""Defines operations that onnxruntime computes in float between Q and DQ as ONNX functions of integer operators."""

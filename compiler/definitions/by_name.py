@@ -15,11 +15,11 @@ _WRITERS: dict[str, Callable[[str, int], onnx.FunctionProto]] = {
 
 
 def definition(name: str, opset: int) -> onnx.FunctionProto:
-    """The function for models of this operator set of ONNX."""
+    """The function of this name for models of this operator set of ONNX."""
     return _WRITERS[name](name, opset)
 
 
 def is_definition(function: onnx.FunctionProto) -> bool:
-    """Whether a model brings just this function."""
+    """Whether a function of a model is exactly one of these definitions."""
     known = function.domain == DOMAIN and function.name in _WRITERS
     return known and any(function == definition(function.name, item.version) for item in function.opset_import)

@@ -1,4 +1,4 @@
-"""An ONNX function of integer operators, written node by node."""
+"""Writes an ONNX function of integer operators, node by node."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 DOMAIN = "tilewright"
-"""Of the functions; their version is 1."""
+"""The domain of the functions. Their version is 1."""
 _AXES_ARE_READ = {"ReduceSum": 13, "ReduceMax": 18}
-"""From which operator set on the axes are an input; before, they are an attribute."""
+"""The operator set from which on the axes are an input. Before, they are an attribute."""
 
 
 class IntegerGraph:
-    """Nodes on int64 values, in the order in which they are asked for; values are known by their names.
+    """Nodes on int64 values, in the order in which they are asked for. A value is a name.
 
-    onnxruntime reads the nodes of a function by the operator set of the model, ``opset``. Where that is of no account, the
+    onnxruntime reads the nodes of a function by the operator set of the model, ``opset``. Where that makes no difference, the
     oldest operators serve.
     """
 
@@ -37,53 +37,53 @@ class IntegerGraph:
         return self._add(helper.make_node("Constant", [], [], value=numpy_helper.from_array(np.asarray(values, np.int64))))
 
     def __call__(self, operator: str, *inputs: str | int, **attributes: Any) -> str:
-        """A node; numbers among its inputs become constants."""
+        """Adds a node. Numbers among its inputs become constants."""
         names = [self.constant(value) if isinstance(value, int) else value for value in inputs]
         return self._add(helper.make_node(operator, names, [], **attributes))
 
     def whole(self, value: str) -> str:
-        """Any type as int64."""
+        """A value of any type as int64."""
         return self("Cast", value, to=TensorProto.INT64)
 
     def over_row(self, operator: str, value: str) -> str:
-        """A reduction of the last axis, which is kept."""
+        """A reduction over the last axis, which is kept."""
         if self._opset < _AXES_ARE_READ[operator]:
             return self(operator, value, axes=[-1], keepdims=1)
         return self(operator, value, self.constant([-1]), keepdims=1)
 
     def floor(self, value: str, divisor: str | int, most: int) -> str:
-        """``value div divisor``, rounded down, of values above ``-2^most``; the divisor divides that. ``Div`` rounds to 0."""
+        """``value div divisor``, rounded down. Values are above ``-2^most``, which the divisor divides. ``Div`` rounds to 0."""
         return self("Sub", self("Div", self("Add", value, 1 << most), divisor), self("Div", 1 << most, divisor))
 
     def nearest(self, quotient: str, rest: str, divisor: str | int) -> str:
-        """The quotient, or one more, by the rest: ties to even."""
+        """The quotient rounded to the nearest by its rest. Ties go to even."""
         twice = self("Mul", rest, 2)
         odd = self("Equal", self("Mod", quotient, 2), 1)
         up = self("Or", self("Greater", twice, divisor), self("And", self("Equal", twice, divisor), odd))
         return self("Add", quotient, self.whole(up))
 
     def least(self, value: str, other: str | int) -> str:
-        """The less of both."""
+        """The lesser of both."""
         other = self.constant(other) if isinstance(other, int) else other
         return self("Where", self("Less", value, other), value, other)
 
     def bounded(self, value: str) -> str:
-        """With ``zero_point``, between ``low`` and ``high``."""
+        """The value plus ``zero_point``, clamped to ``low`` and ``high``."""
         raised = self("Add", value, "zero_point")
         return self.least(self("Where", self("Less", raised, "low"), "low", raised), "high")
 
     def cast(self, value: str) -> str:
-        """As the type that the attribute ``to`` names."""
+        """The value as the type that the attribute ``to`` names."""
         node = helper.make_node("Cast", [value], [])
         node.attribute.append(onnx.AttributeProto(name="to", ref_attr_name="to", type=onnx.AttributeProto.INT))
         return self._add(node)
 
     def saturated(self, value: str) -> str:
-        """Both."""
+        """The value bounded, and then cast."""
         return self.cast(self.bounded(value))
 
     def referring(self, node: onnx.NodeProto, *attributes: str) -> str:
-        """The node, with lists of numbers that are attributes of the function."""
+        """Adds a node whose ``attributes``, lists of numbers, are attributes of the function."""
         for name in attributes:
             node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=onnx.AttributeProto.INTS))
         return self._add(node)

@@ -16,7 +16,7 @@ from compiler.definitions.integer_graph import IntegerGraph
 
 SPLIT, JOIN = "SplitBytes", "JoinBytes"
 CONVOLUTIONS = {"Conv16To16": (True, True), "Conv16To8": (True, False), "Conv8To16": (False, True)}
-"""Which of inputs and outputs have 16 bits."""
+"""Whether the inputs have 16 bits, and whether the outputs have."""
 
 _OF_WEIGHTS = ("w", "bias", "scale", "zero_point", "low", "high")
 _OF_LONG_INPUTS = ("x", "apart", "together", "x_low", "x_high")
@@ -28,19 +28,18 @@ INPUTS = {
     "Conv16To8": (*_OF_LONG_INPUTS, *_OF_WEIGHTS),
     "Conv8To16": ("x", "x_shape", "x_offset", "x_zero_point", *_OF_WEIGHTS, *_OF_LONG_OUTPUTS),
 }
-"""``apart``: the shape with the lanes, and whether low or high, as dimensions of their own; ``together``: without.
-
-``offset``: what makes the least number 0, ``x_offset`` of 8 bits; ``x_shape``: of these, as a map. ``x_low``, ``x_high``: the
-bytes of the inputs' zero-point, uint8 as ``x_zero_point``; ``w``: weights plus 128. ``bias`` is int64 and ``scale`` float32,
-for each output channel."""
+"""The inputs of each function. ``apart``: the shape with the lanes, and with low or high bytes, as dimensions of their own;
+``together``: the shape without them. ``offset`` makes the least number 0; ``x_offset`` does so for 8 bits, whose shape as a
+map is ``x_shape``. ``x_low``, ``x_high``: the bytes of the inputs' zero-point, uint8 as ``x_zero_point``. ``w``: the weights
+plus 128. ``bias`` is int64 and ``scale`` float32, for each output channel."""
 
 BYTE, SIGN = 256, 128
 CHANNELS = "channels"
-"""An attribute of convolutions, for who counts products: inputs of each output, and outputs, that the model asks for."""
+"""An attribute of convolutions that serves to count products: the inputs of each output, and the outputs, in the model."""
 GROUP = "group"
 _GEOMETRY = ("strides", "pads", "dilations")
 _MOST = 1 << 17
-"""Beyond it every result is clamped, whatever its zero-point."""
+"""Every result beyond this is clamped, whatever its zero-point."""
 
 
 def definition(name: str, opset: int) -> onnx.FunctionProto:
@@ -84,7 +83,7 @@ def _convolution(name: str, opset: int) -> onnx.FunctionProto:
 
 
 def _sums(graph: IntegerGraph, x: str, zero_point: str) -> str:
-    """Sums of products of what is at least 0 and at most 255."""
+    """The sums of products of numbers of 0 to 255 with the weights."""
     byte, of_weights = (graph("Cast", value, to=TensorProto.UINT8) for value in (x, graph.constant(SIGN)))
     node = helper.make_node("ConvInteger", [byte, "w", zero_point, of_weights], [])
     node.attribute.append(onnx.AttributeProto(name=GROUP, ref_attr_name=GROUP, type=onnx.AttributeProto.INT))
@@ -92,7 +91,7 @@ def _sums(graph: IntegerGraph, x: str, zero_point: str) -> str:
 
 
 def _bytes(graph: IntegerGraph, value: str, apart: str, together: str) -> str:
-    """Numbers of 0 to 65535 as int8, low bytes and high bytes by turns, each less 128."""
+    """Numbers of 0 to 65535 as bytes: low bytes and high bytes by turns, each less 128 as int8."""
     dims = graph("Mul", apart, graph.constant([1, 1, 0, 1, 1, 1]))
     one = graph("Add", dims, graph.constant([0, 0, 1, 0, 0, 0]))
     parts = (graph("Reshape", graph(operator, value, BYTE), one) for operator in ("Mod", "Div"))
@@ -101,7 +100,7 @@ def _bytes(graph: IntegerGraph, value: str, apart: str, together: str) -> str:
 
 
 def _parts(graph: IntegerGraph, value: str, apart: str, together: str) -> tuple[str, str]:
-    """Low and high bytes as numbers of 0 to 255."""
+    """The low and the high bytes as numbers of 0 to 255."""
     both = graph("Reshape", graph("Add", graph.whole(value), SIGN), apart)
     low, high = (graph("Reshape", graph("Gather", both, index, axis=2), together) for index in (0, 1))
     return low, high

@@ -35,9 +35,9 @@ INPUTS = {
 ``isa.rows.factors``, ``k`` as ``isa.rows.below_root``; ``divisor`` is ``2^F``, ``centred`` 0 for RMS and else 1."""
 
 TABLES = ("e", "t", "g", "b")
-"""Which of them are lists; all others but ``x`` are single numbers."""
+"""The inputs that are lists. All others but ``x`` are single numbers."""
 DIVISORS = tuple(1 << MOST_F - F_STEP * shift for shift in range(SHIFTS))
-"""By shifts."""
+"""The divisor for each shift."""
 
 
 def definition(name: str, opset: int) -> onnx.FunctionProto:
@@ -80,7 +80,7 @@ def _normalisation(opset: int) -> onnx.FunctionProto:
 
 
 def _root(graph: IntegerGraph, d: str) -> str:
-    """The greatest number whose square is not above, bit by bit."""
+    """The greatest number whose square is not above ``d``, found bit by bit."""
     root = graph("Mul", d, 0)
     for bit in reversed(range(R_BITS)):
         more = graph("Add", root, 1 << bit)

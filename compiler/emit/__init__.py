@@ -1,1 +1,1 @@
-"""From a graph and a choice of groups to a program."""
+"""Makes a program of a graph and a choice of groups."""

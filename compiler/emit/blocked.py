@@ -1,4 +1,4 @@
-"""Maps in DRAM whose channels lie in blocks: which may, and what is refused."""
+"""Maps in DRAM whose channels lie in blocks: tells which maps may, and refuses others."""
 
 from __future__ import annotations
 

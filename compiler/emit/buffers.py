@@ -1,4 +1,4 @@
-"""Where the host finds the tensors that it shares with the machine."""
+"""Tells where the host finds the tensors that it shares with the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isa.program import TensorBuffer
 
 
 def buffer_of(port: Port, tensor: Tensor, views: Mapping[str, View]) -> TensorBuffer:
-    """The ONNX tensor of a port, in the storage of its map."""
+    """The place and the form of the ONNX tensor of a port in the storage of its map."""
     view = views[port.tensor]
     place = (view.batch_stride, view.row_stride, view.step, 1)
     atoms = [atom for dim in port.dims for stride, size in dim for atom in _along_axes(stride, size, tensor.shape)]
@@ -32,7 +32,7 @@ def buffer_of(port: Port, tensor: Tensor, views: Mapping[str, View]) -> TensorBu
 
 
 def _along_axes(stride: int, size: int, shape: tuple[int, int, int, int]) -> Iterator[tuple[int, int, int]]:
-    """A stretch of a dense map as stretches along its axes: (axis, steps along it, elements), outermost first.
+    """Divides a stretch of a dense map into stretches along its axes: (axis, steps along it, elements), outermost first.
 
     Elements that do not divide an axis lie in it with gaps between them, of which the last is left out.
     """

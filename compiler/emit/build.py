@@ -1,4 +1,4 @@
-"""Partition to program."""
+"""Makes a program of a partition."""
 
 from __future__ import annotations
 

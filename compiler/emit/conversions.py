@@ -1,4 +1,4 @@
-"""CPU parts that only quantise and dequantise: a driver without onnxruntime can do what they do."""
+"""Finds CPU parts that only quantise and dequantise. A driver can do these without onnxruntime."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isa.program import Conversion
 
 _BYTES = (np.dtype("int8"), np.dtype("uint8"))
 _PLAIN = ("axis",)
-"""Attributes that change nothing where there is one scale."""
+"""Attributes that change nothing if there is one scale."""
 
 
 def conversions_of(model: bytes) -> tuple[Conversion, ...]:
-    """The conversions that a serialised part is made of; none, if it holds anything else."""
+    """The conversions of which a serialised part consists. There are none if it holds anything else."""
     graph = onnx.load_model_from_string(model).graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     outside = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
@@ -33,7 +33,7 @@ def conversions_of(model: bytes) -> tuple[Conversion, ...]:
 def _conversion(
     node: onnx.NodeProto, constants: Mapping[str, NDArray[np.generic]], outside: Mapping[str, int]
 ) -> Conversion | None:
-    """What one node converts from the part's input to its output."""
+    """The conversion of one node, from an input of the part to an output. None: it is not such a conversion."""
     if node.op_type not in ("QuantizeLinear", "DequantizeLinear") or node.domain or len(node.input) < 2:
         return None
     if any(attribute.name not in _PLAIN for attribute in node.attribute):

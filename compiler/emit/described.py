@@ -1,4 +1,4 @@
-"""The schedule of a program: what was decided, read off its plans and places."""
+"""Describes a program as a schedule: reads the decisions off its plans and places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isa.errors import TilewrightError
 def schedule_of(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> Schedule:
-    """Whole: compiled again with it, the program is the same."""
+    """The schedule with all decisions. If the graph is compiled again with it, the program is the same."""
     return Schedule(
         tuple(GroupSchedule((step.name,)) if isinstance(step, Cpu) else group_schedule(config, step) for step in steps),
         True, sharing.host, sharing.overlap, offsets_of(graph, steps, sharing),
@@ -27,7 +27,7 @@ def schedule_of(
 
 
 def schedule_text(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> str:
-    """The schedule as TOML, with a comment that says what it is of."""
+    """The schedule as TOML, with a comment that names the graph and the configuration."""
     groups = sum(isinstance(step, Plan) for step in steps)
     heading = f"Schedule of {graph.name}: {groups} groups on configuration {config.name}."
     return to_toml(schedule_of(config, graph, steps, sharing), heading)
@@ -52,7 +52,7 @@ def group_schedule(config: MachineConfig, plan: Plan) -> GroupSchedule:
 
 
 def _parameters(config: MachineConfig, plan: Plan) -> dict[str, tuple[Stay, ...]]:
-    """The ``Stay`` of each operation with parameters, once for all passes where they are alike."""
+    """The ``Stay`` of each operation with parameters: one for all passes if they are alike, else one for each pass."""
     found: dict[str, list[Stay]] = {}
     for each in plan.passes:
         for layer in each.group.layers:

@@ -1,4 +1,4 @@
-"""A planned group as instructions, in an order that is right one after the other."""
+"""Emits a planned group as instructions, in an order that is right if they run one after the other."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from isa.config import MachineConfig
 from isa.instructions import Buffer
 
 _Piece = tuple[object, ...]
-"""A map, the block of its layer, the step, its first row and that after its last, and where the parameters lie."""
+"""A map, the block of its layer, the step, the first row and the row after the last, and the places of the parameters."""
 _computed: WeakKeyDictionary[Pass, dict[_Piece, Sequence[Pending]]] = WeakKeyDictionary()
-"""Instructions of layers in programs that were timed before: the same group computes the same in another one, as long as its
-parameters come to lie in the same words. Loads and saves do not: a map's place in DRAM depends on all groups."""
+"""The instructions of layers that were emitted before. A pass has the same ones in another program if its parameters lie in
+the same words. Loads and saves may differ, because a map's place in DRAM depends on all groups."""
 
 
 def emit_plan(config: MachineConfig, plan: Plan, homes: Homes, parameters: Parameters, core: int = 0) -> list[Pending]:
-    """All passes of one core over all images. Steps of later passes are numbered on."""
+    """The instructions of all passes of one core over all images. The numbers of steps go on from pass to pass."""
     return [
         pending
         for number, part, images in plan.runs_of(core)
@@ -41,12 +41,12 @@ class PassEmitter:
         self._resident: dict[str, list[ParameterWords]] = {}
         self._tables: dict[str, int] = {}
         self._pieces = {name: plan.ranges.piece(name) for name in plan.group.maps}
-        """Rows of a piece of each map."""
+        """The rows of a piece of each map."""
         self._pending: list[Pending] = []
         self._computed = _computed.setdefault(plan, {})
 
     def emit(self, images: range) -> list[Pending]:
-        """One image after the other; parameters that stay are loaded once."""
+        """The instructions of one image after the other. Parameters that stay are loaded once."""
         for image in images:
             for turn, step, rows in self.plan.order():
                 if turn.what == "load":
@@ -94,7 +94,7 @@ class PassEmitter:
             self._emit(layer, number, rows, block, {**where, **extra}, step)
 
     def _emit(self, layer: Layer, number: int, rows: Rows, block: Block, at: ParameterWords, step: int) -> None:
-        """The first and the last block in pieces, those between in one."""
+        """Emits a block of a layer: in pieces if it is the first or the last one, else in one."""
         edge = number in (0, len(self.plan.residence.blocks[layer.output]) - 1)
         most = self._pieces[layer.output] if edge and block.divisible else max(1, len(rows))
         for piece in rows.pieces(most):

@@ -1,4 +1,4 @@
-"""Room in the parameter buffers, and the CONST image that fills them."""
+"""Gives out the room in the parameter buffers, and makes the CONST image that fills them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPACE_OF = {
 
 @dataclass
 class ConstImage:
-    """Everything that LOADP fetches, each piece once."""
+    """The image of all bytes that LOADP fetches. Equal pieces are stored once."""
 
     align: int
     pieces: list[bytes] = field(default_factory=list)
@@ -34,7 +34,7 @@ class ConstImage:
     _known: dict[bytes, int] = field(default_factory=dict)
 
     def place(self, words: NDArray[np.uint8]) -> int:
-        """Offset of these bytes in the image."""
+        """The offset of these bytes in the image."""
         raw = words.tobytes()
         if raw not in self._known:
             self._known[raw] = self.size
@@ -51,13 +51,13 @@ class ConstImage:
 
 
 class UnpackedImage(ConstImage):
-    """Offsets without contents: for programs that are only timed, and for others until they are packed."""
+    """An image of offsets without contents. It serves programs that are only timed, and others until they are packed."""
 
     def __init__(self, config: MachineConfig, align: int = ALIGN) -> None:
         super().__init__(max(align, config.axi_bytes))
         self._config = config
         self._asked: list[tuple[Block | NDArray[np.uint8], dict[Buffer, int]]] = []
-        """What has a place, and the offsets of its parts by buffer."""
+        """The contents that have a place, and the offsets of their parts by buffer."""
 
     def place(self, words: NDArray[np.uint8]) -> int:
         offset = self._reserve(words.size)
@@ -75,7 +75,7 @@ class UnpackedImage(ConstImage):
         return offset
 
     def packed_into(self, const: ConstImage) -> Callable[[int], int]:
-        """Places everything in the other image; where what lies at an offset here lies there."""
+        """Places all contents in the other image. Returns a function from offsets here to offsets there."""
         here: list[int] = []
         there: list[int] = []
         for content, offsets in self._asked:
@@ -92,10 +92,10 @@ class UnpackedImage(ConstImage):
 
 @dataclass
 class Ring:
-    """One parameter buffer, handed out round and round between what is pinned at its ends.
+    """One parameter buffer. Its room is given out round and round, between the words that are pinned at its ends.
 
-    Going round keeps what was loaded last, and is perhaps still read, for as long as can be: the next
-    load seldom waits. Hazards are tracked by the word, so any reuse is safe.
+    So the parameters that were loaded last, and are perhaps still read, are kept as long as possible, and the next load seldom
+    waits. Hazards are tracked by the word, so any reuse is safe.
     """
 
     depth: int
@@ -108,7 +108,7 @@ class Ring:
         self.high = self.depth
 
     def take(self, words: int) -> int:
-        """Room that later calls may take again."""
+        """Returns the first word of room that later calls may take again."""
         start = max(self.next, self.low)
         if start + words > self.high:
             start = self.low
@@ -117,7 +117,7 @@ class Ring:
         return start
 
     def pin(self, words: int) -> int:
-        """Room that stays taken until ``unpin``: at the bottom and at the top by turns of ``unpin``."""
+        """Returns the first word of room that stays taken until ``unpin``. After each ``unpin`` it is at the other end."""
         if self.pin_low:
             self.low += words
             return self.low - words
@@ -139,7 +139,7 @@ class Parameters:
         self._offsets: dict[Block, dict[Buffer, int]] = {}
 
     def load(self, block: Block, pinned: bool, view: View | None = None) -> tuple[dict[Buffer, int], list[Pending]]:
-        """Where the block's words go, and the instructions that bring them; ``view``: of the map of which they are made."""
+        """Returns the places of the block's words, and the instructions that load them. ``view``: of the map that they are."""
         if block.of_map is not None:
             assert view is not None
             at = {buffer: self._room(buffer, words, pinned) for buffer, words in block.sizes.items()}
@@ -180,6 +180,6 @@ class Parameters:
 
 
 def depths(config: MachineConfig) -> Mapping[Space, int]:
-    """Sizes of the on-chip spaces, for hazard tracking."""
+    """The sizes of the on-chip spaces, for hazard tracking."""
     buffers = {SPACE_OF[b]: config.buffer_depth(b.name) for b in SPACE_OF}
     return {Space.FM: config.fm_words, Space.ACCUMULATOR: config.acc_depth} | buffers

@@ -1,7 +1,8 @@
-"""Final places of all maps in DRAM.
+"""The final places of all maps in DRAM.
 
-What the host provides lies in INPUT and is never written, constants in CONST; what it takes lies in OUTPUT and stays until the
-next run; everything else shares WORK with what does not live at the same time, and as far as ``Sharing`` allows with what does.
+Maps that the host provides lie in INPUT and are never written. Constants lie in CONST. Maps that the host takes lie in OUTPUT
+and stay until the next run. All others lie in WORK. There they share bytes with maps that do not live at the same time and, as
+far as ``Sharing`` allows, with some that do.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ class Given:
     """Places that a schedule has decided."""
 
     offsets: tuple[tuple[str, int], ...]
-    """Offsets of all storages, by their roots."""
+    """The offsets of all storages, by their roots."""
     origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What else shares bytes of WORK."""
+    """The maps that share bytes of WORK besides those that do not live at the same time."""
 
     host: bool = False
-    """Inputs and outputs, with all other maps: a run destroys its input."""
+    """Whether inputs and outputs lie in WORK, too. If so, a run destroys its input."""
     overlap: bool = False
-    """What a group writes, with what it has read by then."""
+    """Whether outputs of a group may lie over inputs that it has read by then."""
     given: Given | None = None
-    """Where everything lies, if that is not to be found."""
+    """The places of all storages, if they are decided. None: they are to be found."""
     blocked: Blocked = NONE_BLOCKED
-    """Not together with ``overlap``, which asks for rows that lie one behind the other."""
+    """The maps in blocks. They exclude ``overlap``, which needs rows that lie one behind the other."""
 
 
 APART = Sharing()
@@ -56,7 +57,7 @@ APART = Sharing()
 def places(
     graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> tuple[dict[str, View], dict[Region, int]]:
-    """Where every map lies that leaves a step, and the bytes of each region; the steps are in the order of execution."""
+    """The place of every map that leaves a step, and the bytes of each region. The steps are in the order of execution."""
     sharing.blocked.check(graph, steps, sharing.overlap)
     lives, of_host = _lives(graph, steps, sharing)
     where: dict[str, tuple[Region, int]] = {}
@@ -88,7 +89,7 @@ def places(
 
 
 def constants(graph: XGraph) -> list[Constant]:
-    """Maps that lie in CONST, from its beginning on."""
+    """The maps that lie in CONST, from its beginning on."""
     return [op for op in graph.ops if isinstance(op, Constant)]
 
 
@@ -115,7 +116,7 @@ def _check_names(given: Given, roots: Sequence[str]) -> None:
 
 
 def _as_given(given: Given, roots: Sequence[str], blocks: Sequence[Block], overlaps: Overlaps) -> tuple[list[int], int]:
-    """Offsets, and what they take; refused where two that live at a time meet."""
+    """The given offsets, and the bytes that they take. Two storages that live at the same time and meet are refused."""
     named = dict(given.offsets)
     offsets = [named[root] for root in roots]
     for n, (root, offset) in enumerate(zip(roots, offsets, strict=True)):
@@ -130,7 +131,7 @@ def _as_given(given: Given, roots: Sequence[str], blocks: Sequence[Block], overl
 
 
 def _clear(a: int, b: int, offsets: Sequence[int], blocks: Sequence[Block], overlaps: Overlaps) -> bool:
-    """Whether one ends before the other, or begins as far below it as rows that are still unread allow."""
+    """Whether two storages do not meet: one ends below the other, or begins as far below it as ``overlaps`` asks."""
     return any(
         offsets[low] + min(blocks[low].size, overlaps.get((high, low), blocks[low].size)) <= offsets[high]
         for low, high in ((a, b), (b, a))

@@ -1,4 +1,4 @@
-"""All groups of a graph as one program."""
+"""Emits all groups of a graph as one program."""
 
 from __future__ import annotations
 
@@ -40,60 +40,60 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Emitted:
-    """Everything of a program file that comes from code generation."""
+    """The parts of a program file that come from code generation."""
 
     words: tuple[int, ...]
     segments: tuple[Segment | Cpu, ...]
-    """In the order of execution."""
+    """The segments and CPU parts in the order of execution."""
     const: bytes
     work_bytes: int
     input_bytes: int
     output_bytes: int
     views: Mapping[str, View]
-    """Where every map that leaves a group lies."""
+    """The place of every map that leaves a group."""
     debug: tuple[DebugRecord, ...]
 
 
 Scheduled = tuple[MachineOp, Pending]
-"""An instruction with its tokens, and what it came from."""
+"""An instruction with its tokens, and the pending instruction that it is made of."""
 
 
 class Pendings(NamedTuple):
-    """Groups one after the other on one core."""
+    """The instructions of groups that run one after the other on one core, before they are put in order."""
 
     program: list[Pending]
     spaces: Mapping[Space, int]
-    """Words or bytes of each memory."""
+    """The words or bytes of each memory."""
     core: int
 
 
 class Listed(NamedTuple):
-    """What stands between START and END."""
+    """The instructions between START and END."""
 
     instructions: list[Scheduled]
     cycles: int
-    """Cycles as list scheduling estimates them."""
+    """The cycles as list scheduling estimates them."""
     core: int
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """A program before its parameters are packed: they lie in places that ``const`` has reserved."""
+    """A program before its parameters are packed. They have places that ``const`` reserved."""
 
     parts: tuple[Cpu | Listed, ...]
-    """CPU parts, and between them what stands between START and END."""
+    """CPU parts and, between them, the instructions between START and END."""
     const: UnpackedImage
     views: Mapping[str, View]
     sizes: Mapping[Region, int]
 
     @property
     def cycles(self) -> int:
-        """Cycles of all segments, as list scheduling estimates them: units never meet in a bank, and DRAM has room for all."""
+        """The cycles of all segments, as list scheduling estimates them. In it, units never wait for a bank or for DRAM."""
         return sum(part.cycles for part in self.parts if isinstance(part, Listed))
 
 
 def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Emitted:
-    """``steps``: plans of groups and CPU parts, in the order of execution."""
+    """Emits a program. ``steps``: plans of groups and CPU parts, in the order of execution."""
     listing = _listing(config, graph, tuple(steps), sharing)
     views, sizes = listing.views, listing.sizes
     const = ConstImage(listing.const.align)
@@ -121,24 +121,24 @@ def emit_program(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cp
 def machine_segments(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART
 ) -> list[list[Scheduled]]:
-    """The instructions between each START and END, to be timed only: no parameters are packed for them."""
+    """The instructions between each START and END. They are only for timing: their parameters are not packed."""
     parts = _listing(config, graph, tuple(steps), sharing).parts
     return [part.instructions for part in parts if isinstance(part, Listed)]
 
 
 def listed_cycles(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> int:
-    """``Listing.cycles``: tells an order of the same groups from another without the cycle model."""
+    """The cycles of a program as list scheduling estimates them. They compare orders of groups without the cycle model."""
     return _listing(config, graph, tuple(steps), sharing).cycles
 
 
 def forget_listings() -> None:
-    """Nothing will be timed or emitted again for a while."""
+    """Frees the kept listings, when nothing will be timed or emitted for a while."""
     _listing.cache_clear()
 
 
 @lru_cache(maxsize=4)
 def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Listing:
-    """The last ones are kept, for a program that was timed is often the one that is emitted."""
+    """The listing of a program. The last ones are kept, for the program that is emitted is often one that was timed."""
     views, sizes = places(graph, steps, sharing)
     const = _image(config, graph)
     found = _parts(config, graph, steps, const, views, sizes)
@@ -147,14 +147,14 @@ def _listing(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...]
 
 
 def pending_segments(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> list[Pendings]:
-    """What ``machine_segments`` puts in order."""
+    """The instructions that ``machine_segments`` puts in order, in the order in which they are emitted."""
     views, sizes = places(graph, steps, APART)
     parts = _parts(config, graph, steps, _image(config, graph), views, sizes)
     return [part for part in parts if not isinstance(part, Cpu)]
 
 
 def _image(config: MachineConfig, graph: XGraph) -> UnpackedImage:
-    """CONST, which begins with the maps that ``places`` puts there."""
+    """The image for CONST. It begins with the maps that ``places`` puts there."""
     image = UnpackedImage(config)
     maps = [op.values.tobytes() for op in constants(graph)]
     if maps:
@@ -163,7 +163,7 @@ def _image(config: MachineConfig, graph: XGraph) -> UnpackedImage:
 
 
 def _moved(op: MachineOp, moved: Callable[[int], int]) -> MachineOp:
-    """The load with its parameters at another place."""
+    """A load of parameters that lie at another offset: ``moved`` tells which."""
     return MachineOp(op.name, {**op.values, "offset": moved(op["offset"])}, op.wait, op.signal)
 
 
@@ -171,7 +171,7 @@ def _parts(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], const: ConstImage,
     views: Mapping[str, View], sizes: Mapping[Region, int],
 ) -> Iterator[Cpu | Pendings]:  # fmt: skip
-    """CPU parts, and the stretches of groups between them. A group that several cores share is a stretch of each."""
+    """Yields CPU parts, and the stretches of groups between them: a stretch for each core, if cores share the group."""
     spaces = dict(depths(config)) | {
         Space.WORK: sizes[Region.WORK], Space.INPUT: sizes[Region.INPUT], Space.OUTPUT: sizes[Region.OUTPUT],
     }  # fmt: skip
@@ -188,7 +188,7 @@ def _parts(
 
 
 def _stretches(steps: Sequence[Plan | Cpu]) -> Iterator[Cpu | list[Plan]]:
-    """CPU parts, groups that several cores share, and between these all others that follow one another."""
+    """Yields CPU parts, each group that several cores share, and the lists of other groups between these."""
     together: list[Plan] = []
     for step in steps:
         if isinstance(step, Plan) and not step.cores:
@@ -203,7 +203,7 @@ def _stretches(steps: Sequence[Plan | Cpu]) -> Iterator[Cpu | list[Plan]]:
 
 
 def _schedule(program: Sequence[Pending], spaces: Mapping[Space, int], core: int) -> Listed:
-    """Order and tokens."""
+    """Puts instructions in order and gives them tokens."""
     found = scheduled(program, spaces)
     moved = [program[index] for index in found.places]
     return Listed([*zip(with_tokens(moved, found.waits, found.signals), moved, strict=True)], found.cycles, core)

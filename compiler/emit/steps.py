@@ -1,4 +1,4 @@
-"""The steps of a program as the memory's account sees them."""
+"""Describes the steps of a program for lifetimes and orders: the maps in DRAM that they touch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from compiler.xgraph.ops import Cpu, Op
 
 
 def touched(step: Plan | Cpu) -> Step:
-    """Which maps a step reads and leaves in DRAM."""
+    """The maps in DRAM that a step reads and writes."""
     if isinstance(step, Cpu):
         return Step(step.inputs, step.outputs, True, step.onnx_inputs, step.onnx_outputs)
     return Step((*step.group.inputs, *step.group.stored), step.group.outputs)
 
 
 def memory_tasks(graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False) -> Tasks:
-    """The steps to be ordered; task ``n`` is step ``n``. ``shared``: inputs and outputs lie in WORK."""
+    """The steps as tasks to be ordered. Task ``n`` is step ``n``. ``shared``: inputs and outputs lie in WORK."""
     return tasks_of(graph, [touched(step) for step in steps], needs_of(graph, [_ops(step) for step in steps]), shared)
 
 

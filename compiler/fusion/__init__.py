@@ -1,1 +1,1 @@
-"""Which operations can run together."""
+"""Finds the operations that can run together."""

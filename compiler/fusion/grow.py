@@ -1,4 +1,4 @@
-"""All legal groups, grown operation by operation (Optimus section 4).
+"""Grows all legal groups, operation by operation (Optimus section 4).
 
 Every connected convex set can be reached through smaller ones. Some operation can be removed so that the rest stays connected,
 and is first or last in the data flow of the set; without it the set is still convex. So it is enough to extend legal groups by
@@ -16,24 +16,24 @@ from compiler.fusion.legal import Mask, OpSets, bits_of, union
 
 @dataclass(frozen=True)
 class Grown:
-    """Groups by size, and what is missing."""
+    """Groups by size, and the number of those that are missing."""
 
     groups: list[Mask]
     left_out: int
-    """Groups that were found and not asked about, for there were too many of their size; what extends them is not counted."""
+    """Groups that were found but not asked about, because there were too many of their size. Their extensions do not count."""
     longer: int
-    """Groups of one operation more than allowed: extensions of the longest."""
+    """Groups of one operation more than allowed."""
     most_ops: int
-    """Operations that were allowed."""
+    """The most operations that a group was allowed to have."""
 
     @property
     def complete(self) -> bool:
-        """Whether it holds all groups of at most the allowed number of operations that can be executed."""
+        """Whether all groups are there that can be executed and have no more operations than allowed."""
         return not self.left_out
 
     @property
     def all(self) -> bool:
-        """Whether these are all, of any number of operations."""
+        """Whether all groups of any number of operations are there."""
         return self.complete and not self.longer
 
 
@@ -41,12 +41,12 @@ def grow(
     sets: OpSets, joins: Sequence[Mask], most_ops: int, most_of_a_size: int, worth: Callable[[Mask], int | None],
     ahead: Callable[[Sequence[Mask]], None] = lambda groups: None,
 ) -> Grown:  # fmt: skip
-    """Groups connected by ``joins``, of at most ``most_ops`` operations.
+    """Grows groups that ``joins`` connect, of at most ``most_ops`` operations.
 
-    ``worth``: the more the better; None: the group cannot be executed, and is not extended. It is asked of at most
-    ``most_of_a_size`` groups of equal size, for asking is dear. Where there are more, they are ranked by the worth of what
-    they extend: for each first operation the best one is asked about, then the second best, and so on, so that no part of a
-    large graph is left without. ``ahead`` is told all groups of a size before any of them is asked about.
+    ``worth``: tells the worth of a group. None: the group cannot be executed, and is not extended. That takes long, so at most
+    ``most_of_a_size`` groups of equal size are asked about. Where there are more, they are ranked by the worth of the groups
+    that they extend. For each first operation the best one is asked about, then the second best, and so on, so that no part of
+    a large graph is left without. ``ahead`` is told all groups of a size before any of them is asked about.
     """
     found: list[Mask] = []
     level = [1 << number for number in range(len(sets.ops))]
@@ -80,7 +80,10 @@ def fairly(hopes: Mapping[Mask, float], most: int) -> list[Mask]:
 
 
 def extensions(sets: OpSets, joins: Sequence[Mask], group: Mask) -> list[Mask]:
-    """Of a convex group, which has no other operation between its own: what is between is so for the new one."""
+    """The convex groups with one operation more than a convex group.
+
+    If a path leaves the larger group and comes back, the new operation is one of its ends, so only that operation is checked.
+    """
     near = union(joins, group) & ~group & ~union(sets.apart, group)
     before, after = union(sets.ancestors, group), union(sets.descendants, group)
     return [

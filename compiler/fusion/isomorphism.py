@@ -1,4 +1,4 @@
-"""All embeddings of a pattern in a labelled graph (DNNVM section 4.2, Algorithm 1).
+"""Finds all embeddings of a pattern in a labelled graph (DNNVM section 4.2, Algorithm 1).
 
 Both are directed graphs whose vertices and edges carry labels. An embedding maps the pattern's vertices to different vertices
 of the graph. Each vertex has at least the labels asked for, and every edge of the pattern is there with its label. Edges that
@@ -19,14 +19,14 @@ Embedding = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class LabelledGraph:
-    """Vertices are numbered; an edge may carry several labels."""
+    """A graph of numbered vertices. A vertex or an edge may carry several labels."""
 
     vertices: Sequence[Labels]
     edges: Mapping[Edge, Labels]
 
     @cached_property
     def neighbours(self) -> list[set[int]]:
-        """In either direction."""
+        """For each vertex, its neighbours by edges of either direction."""
         near: list[set[int]] = [set() for _ in self.vertices]
         for a, b in self.edges:
             near[a].add(b)
@@ -35,7 +35,7 @@ class LabelledGraph:
 
     @cached_property
     def having(self) -> dict[str, set[int]]:
-        """Vertices by label."""
+        """The vertices by label."""
         found: dict[str, set[int]] = {}
         for number, labels in enumerate(self.vertices):
             for label in labels:
@@ -44,7 +44,7 @@ class LabelledGraph:
 
 
 def embeddings(pattern: LabelledGraph, graph: LabelledGraph) -> Iterator[Embedding]:
-    """Every embedding once, for a connected pattern."""
+    """Yields every embedding of a connected pattern once."""
     candidates = [_candidates(graph, labels) for labels in pattern.vertices]
     if not all(candidates):
         return
@@ -54,13 +54,13 @@ def embeddings(pattern: LabelledGraph, graph: LabelledGraph) -> Iterator[Embeddi
 
 
 def _candidates(graph: LabelledGraph, labels: Labels) -> set[int]:
-    """FilterCandidates: vertices with all the labels."""
+    """The vertices with all the labels (FilterCandidates)."""
     sets = [graph.having.get(label, set()) for label in labels]
     return set.intersection(*sets) if sets else set(range(len(graph.vertices)))
 
 
 def _breadth_first(pattern: LabelledGraph, start: int) -> list[int]:
-    """NextQueryVertex: each vertex but the first is next to an earlier one."""
+    """The vertices in an order in which each but the first is next to an earlier one (NextQueryVertex)."""
     order = [start]
     for vertex in order:
         order += sorted(pattern.neighbours[vertex] - set(order))
@@ -72,7 +72,7 @@ def _breadth_first(pattern: LabelledGraph, start: int) -> list[int]:
 def _extended(
     pattern: LabelledGraph, graph: LabelledGraph, candidates: Sequence[set[int]], order: Sequence[int], state: dict[int, int]
 ) -> Iterator[Embedding]:
-    """SubgraphSearch: ``state`` maps the first vertices of the order; the candidates of the next one are refined by it."""
+    """Yields the embeddings that extend ``state``, which maps the first vertices of the order (SubgraphSearch)."""
     if len(state) == len(order):
         yield tuple(state[v] for v in range(len(order)))
         return
@@ -88,7 +88,7 @@ def _extended(
 
 
 def _matches(pattern: LabelledGraph, graph: LabelledGraph, state: Mapping[int, int], vertex: int, found: int) -> bool:
-    """Every edge of the pattern between the new vertex and earlier ones is there, with its labels."""
+    """Whether every edge of the pattern between the new vertex and earlier ones is there, with its labels."""
     none: Labels = frozenset()
     for other in pattern.neighbours[vertex]:
         if other in state:

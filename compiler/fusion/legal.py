@@ -1,4 +1,4 @@
-"""Which operations may form a group, as bit masks.
+"""Tells which operations may form a group. Sets of operations are bit masks.
 
 A mask stands for a set of machine operations in topological order. A group is legal if three things hold. It is connected. It
 is *convex*: no path leaves it and comes back, so it can run in one go. And it joins nothing across a view, a CPU part or
@@ -26,7 +26,7 @@ class OpSets:
 
     graph: XGraph
     joined: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Results of concats that groups may put together on chip, and their parts; the others are put together in DRAM."""
+    """The results of concats that groups may join on chip, and their parts. Other concats are made in DRAM."""
 
     @cached_property
     def ops(self) -> list[Op]:
@@ -34,7 +34,7 @@ class OpSets:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Numbers of operations by the names of their outputs."""
+        """The numbers of operations by the names of their outputs."""
         return {op.output: number for number, op in enumerate(self.ops)}
 
     @cached_property
@@ -47,12 +47,12 @@ class OpSets:
 
     @cached_property
     def needs(self) -> list[Mask]:
-        """Machine operations whose results each one reads, also through views and CPU parts."""
+        """For each operation, the machine operations whose results it reads, also through views and CPU parts."""
         return self._reach[0]
 
     @cached_property
     def direct_users(self) -> list[Mask]:
-        """Operations that read the result as it is."""
+        """For each operation, the operations that read its result as it is."""
         users = [0] * len(self.ops)
         for number, op in enumerate(self.ops):
             for name in op.streamed:
@@ -72,7 +72,7 @@ class OpSets:
 
     @cached_property
     def feeds(self) -> list[Mask]:
-        """Makers and users of each one's maps, whole or in parts."""
+        """For each operation, the makers of the maps that it reads and the users of its result, whole or in parts."""
         joined = list(self.users)
         for number, users in enumerate(self.users):
             for user in bits_of(users):
@@ -81,7 +81,7 @@ class OpSets:
 
     @cached_property
     def shares(self) -> list[Mask]:
-        """Others that read a map that each one reads."""
+        """For each operation, the others that read a map that it reads."""
         joined = [0] * len(self.ops)
         for readers in self._readers:
             together = sum(1 << number for number in readers)
@@ -91,7 +91,7 @@ class OpSets:
 
     @cached_property
     def _readers(self) -> list[list[int]]:
-        """Of each map that is read, the operations that do, in their order."""
+        """For each map that is read, its readers in their order."""
         found: dict[str, list[int]] = {}
         for number, op in enumerate(self.ops):
             for name in dict.fromkeys(op.streamed):
@@ -100,13 +100,16 @@ class OpSets:
 
     @cached_property
     def joins(self) -> list[Mask]:
-        """All with which each may share a group. A map that is stored for a view or the CPU joins nobody."""
+        """For each operation, all that may be next to it in a group: makers, users, and readers of the same map."""
         return [a | b for a, b in zip(self.feeds, self.shares, strict=True)]
 
     @cached_property
     def near(self) -> list[Mask]:
-        """Of these, those by which a search lets a group grow. Of a crowd that reads one map each joins those before and behind
-        it, and the first joins the map's maker: subsets of a crowd are too many, and all alike."""
+        """For each operation, those of ``joins`` by which a search lets a group grow.
+
+        In a crowd that reads one map, each reader joins those before and behind it, and the first joins the map's maker.
+        Subsets of a crowd are too many, and all alike.
+        """
         if all(len(readers) <= CROWD for readers in self._readers):
             return self.joins
         joined = [0] * len(self.ops)
@@ -124,13 +127,15 @@ class OpSets:
 
     @cached_property
     def apart(self) -> list[Mask]:
-        """Operations that lie behind a view or a CPU part of this one's result, or make parameters of it: never in one group
-        with it."""
+        """For each operation, those that can never be in one group with it.
+
+        A view or a CPU part lies between them, or one reads the other's result as parameters.
+        """
         return self._reach[1]
 
     @cached_property
     def ancestors(self) -> list[Mask]:
-        """All that must run before each one."""
+        """For each operation, all that must run before it."""
         above: list[Mask] = []
         for needs in self.needs:
             above.append(needs | union(above, needs))
@@ -146,8 +151,10 @@ class OpSets:
 
     @cached_property
     def stored(self) -> list[bool]:
-        """Whether each result must be stored, whichever group reads it: it is an output of the graph, or views or the CPU see
-        it, or parameters are made of it."""
+        """For each operation: whether its result must be stored, whichever group reads it.
+
+        Such a result is an output of the graph, or views or the CPU see it, or it serves as parameters.
+        """
         graph = self.graph
         return [
             op.output in graph.outputs
@@ -162,12 +169,14 @@ class OpSets:
         return isinstance(op, Concat) and op.output in self.joined
 
     def only_feeds(self, maker: int, user: int) -> bool:
-        """Whether the result is read as it is by the other operation, and by nobody else."""
+        """Whether only ``user`` reads the result of ``maker``, and reads it as it is."""
         return self.users[maker] == self.direct_users[maker] == 1 << user and not self.stored[maker]
 
     def keeps_readers_together(self, group: Mask) -> bool:
-        """Whether, for each result, all readers are in the group or none. A result that is kept on chip while another group
-        reads it from DRAM saves little (Optimus section 6)."""
+        """Whether, for each result of the group, all readers are in the group or none.
+
+        A result that is kept on chip while another group reads it from DRAM saves little (Optimus section 6).
+        """
         return all(self.users[n] & group in (0, self.users[n]) for n in bits_of(group))
 
     @cached_property
@@ -212,7 +221,7 @@ class OpSets:
         return sum(1 << self.number[op] for op in ops)
 
     def why_not(self, mask: Mask) -> str:
-        """Why the operations are no group, and what to do; empty if they are."""
+        """The reason why the operations cannot be a group, and what to do. It is empty if they can."""
         if not self.together(mask):
             return "some lie behind a view, or a CPU part, of others' results; put them into two groups"
         if not self.convex(mask):
@@ -223,18 +232,18 @@ class OpSets:
         return ""
 
     def before(self, mask: Mask) -> Mask:
-        """What must run before the group."""
+        """The operations that must run before the group or a part of it."""
         return union(self.ancestors, mask) & ~mask
 
     def after(self, mask: Mask) -> Mask:
-        """What can only run after the group, or parts of it."""
+        """The operations that can only run after the group or a part of it."""
         return union(self.descendants, mask) & ~mask
 
     def convex(self, mask: Mask) -> bool:
         return union(self.ancestors, mask) & union(self.descendants, mask) & ~mask == 0
 
     def together(self, mask: Mask) -> bool:
-        """Nothing of the group lies behind a view or a CPU part of another member's result."""
+        """Whether no member lies behind a view or a CPU part of another member's result, or has it as parameters."""
         return union(self.apart, mask) & mask == 0
 
     def connected(self, mask: Mask, joins: Sequence[Mask]) -> bool:
@@ -248,7 +257,7 @@ class OpSets:
         return self.together(mask) and self.convex(mask) and self.connected(mask, self.joins)
 
     def in_order(self, groups: Sequence[Mask]) -> list[Mask] | None:
-        """Disjoint groups in an order in which they can run; None if they wait for each other in a cycle, or for others."""
+        """Disjoint groups in an order in which they can run. None: there is none, or other operations must run before."""
         everything = sum(groups)
         if any(union(self.needs, group) & ~everything for group in groups):
             return None
@@ -256,8 +265,7 @@ class OpSets:
         return order if len(order) == len(groups) else None
 
     def that_run(self, groups: Sequence[Mask]) -> list[Mask]:
-        """Those of the disjoint groups that can run, in their order. Groups that wait for each other in a cycle are left out,
-        and groups behind them."""
+        """The disjoint groups that can run, in order. Groups that wait for each other, and groups behind them, are left out."""
         holder = {n: number for number, group in enumerate(groups) for n in bits_of(group)}
         needed = [{holder[n] for n in bits_of(union(self.needs, group) & ~group)} for group in groups]
         # Of disjoint masks the greater one has the later last member: the rule of ``ordered_groups``.

@@ -13,23 +13,22 @@ from compiler.xgraph.ops import Conv, ConvTranspose, Eltwise, EltwiseKind, Op, P
 from compiler.xgraph.products import Product
 
 FEEDS = frozenset({"feeds"})
-"""The first makes a map that the second reads."""
+"""Labels an edge whose first vertex makes a map that the second reads."""
 SHARES = frozenset({"shares"})
-"""Both read the same map."""
+"""Labels an edge whose vertices read the same map."""
 MOST_BESIDE = 32
-"""Operations on its map that each operation has beside it, in the order of the graph."""
+"""The most later readers of the same map to which an operation gets an edge."""
 MOST_EMBEDDINGS = 32
-"""The most embeddings of a template for each operation of a graph. Side by side, a hundred convolutions of one map have
-millions."""
+"""The most embeddings of a template for each operation of a graph. A hundred convolutions of one map have millions."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """Operations by the labels that they must have, and which feed or share with which."""
+    """A pattern of operations: the labels that each must have, which feed which, and which share a map."""
 
     name: str
     vertices: tuple[str, ...]
-    """Labels of each, separated by blanks; those of ``labels_of``."""
+    """The labels of each operation, separated by blanks. ``labels_of`` gives the labels that there are."""
     feeds: tuple[tuple[int, int], ...] = ()
     shares: tuple[tuple[int, int], ...] = ()
 
@@ -40,12 +39,12 @@ class Template:
 
 
 def chain(*vertices: str) -> Template:
-    """Each feeds the next."""
+    """A template in which each operation feeds the next."""
     return Template(" > ".join(vertices), vertices, feeds=tuple((n, n + 1) for n in range(len(vertices) - 1)))
 
 
 def side_by_side(*vertices: str) -> Template:
-    """All read one map."""
+    """A template in which all operations read one map."""
     return Template(" | ".join(vertices), vertices, shares=tuple((0, n) for n in range(1, len(vertices))))
 
 
@@ -84,11 +83,11 @@ PAPER_TEMPLATES: tuple[Template, ...] = (
     side_by_side("injective", "injective", "injective", "injective"),
 )
 """DNNVM's kernel fusion (section 4.1.3) with its wildcard: longitudinally adjacent operations, a branch with the element-wise
-operation that joins it, and horizontally adjacent ones on one map. Its figure 3 is missing from the text that we have."""
+operation that joins it, and horizontally adjacent ones on one map. DNNVM's figure 3 was not at hand."""
 
 
 def labels_of(op: Op) -> frozenset[str]:
-    """Type and geometry of an operation: what templates may ask for."""
+    """The labels of an operation, which templates may ask for: its type and its geometry."""
     match op:
         case Conv():
             labels = {"depthwise" if is_depthwise(op) else "conv"}
@@ -116,7 +115,7 @@ def labels_of(op: Op) -> frozenset[str]:
 
 
 def labelled(sets: OpSets) -> LabelledGraph:
-    """The machine operations with both kinds of edges; of many operations on one map each has those to the next ones."""
+    """The machine operations with both kinds of edges. A reader of a map has edges to the next ``MOST_BESIDE`` readers only."""
     edges: dict[tuple[int, int], frozenset[str]] = {}
     for number in range(len(sets.ops)):
         for user in bits_of(sets.direct_users[number]):
@@ -129,7 +128,10 @@ def labelled(sets: OpSets) -> LabelledGraph:
 
 
 def template_groups(sets: OpSets, templates: tuple[Template, ...] = TEMPLATES) -> dict[Mask, Template]:
-    """Every legal group that a template proposes, with the first that does; of many operations on one map, the first ones."""
+    """The groups that templates propose and that may run together, each with the first template that proposes it.
+
+    Each template has a limit of embeddings (``MOST_EMBEDDINGS``), of which the first are taken.
+    """
     graph = labelled(sets)
     found: dict[Mask, Template] = {}
     for template in templates:

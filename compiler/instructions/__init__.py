@@ -1,1 +1,1 @@
-"""Instructions before they are encoded: hazards between them, their order, and the tokens that keep it."""
+"""Instructions before they are encoded: the hazards between them, their order, and the tokens that keep it."""

@@ -1,4 +1,4 @@
-"""True dependences between instructions, from what they read and write."""
+"""Finds the dependences between instructions from what they read and write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEVER = -1
 _WRITER = 0
 _READERS = slice(1, None)
 FEW = 48
-"""Granules of which a set is made at once; of more, changes are looked for first."""
+"""The most granules whose values are put into a set directly. In longer views, changes are looked for first."""
 
 
 @dataclass(slots=True)
@@ -23,23 +23,23 @@ class Hazards:
     """Earlier instructions that one instruction meets, by their numbers."""
 
     before: set[int] = field(default_factory=set)
-    """It must follow them in any order that computes the same."""
+    """The instructions that it must follow in any order that computes the same."""
     finished: set[int] = field(default_factory=set)
-    """They must be finished when it starts."""
+    """The instructions that must be finished when it starts."""
 
 
 def hazards(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[Hazards]:
-    """Of each instruction in program order. ``sizes`` are in words or bytes.
+    """The hazards of each instruction, in program order. ``sizes``: words or bytes of each memory.
 
-    Any two accesses to one granule keep their order if one of them writes, and also if both are reads of one unit. So in
-    every order that ``before`` allows, a granule has the same last writer, and the same last reader in each unit: what must be
-    finished does not depend on the order either.
+    Two accesses to one granule keep their order if one of them writes, or if both are reads of one unit. So in every order that
+    ``before`` allows, a granule has the same last writer, and the same last reader in each unit. Therefore ``finished`` does
+    not depend on the order either.
 
-    Units finish in order, write in order, and read before later instructions of theirs write: within a unit only
-    read-after-write counts, and not even that for the accumulators, which CONV alone uses, in order. Whoever writes a granule
-    follows its last writer and all who read it since, and stands for them ever after.
+    Units finish in order, write in order, and read before later instructions of theirs write. So within a unit only
+    read-after-write counts. It does not count for the accumulators, which CONV alone uses, in order. An instruction that writes
+    a granule follows its last writer and all readers since, so later instructions need only follow that one.
 
-    Cost: the granules touched, times the units for those that are written.
+    The cost is the number of granules touched; for those that are written, times the number of units.
     """
     rows = _rows(program)
     states = {
@@ -55,7 +55,7 @@ def hazards(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[Haza
         read = []
         for access in pending.reads:
             space = access.space
-            # Nobody writes constants.
+            # No instruction writes constants.
             if space is Space.CONST:
                 continue
             view = _view(states[space], access)
@@ -83,7 +83,7 @@ def hazards(program: Sequence[Pending], sizes: Mapping[Space, int]) -> list[Haza
 
 
 def _rows(program: Sequence[Pending]) -> dict[Space, dict[int, int]]:
-    """For each space and each unit that reads it, the row of the table of its last readers; the last writers' is 0."""
+    """For each space and each unit that reads it: the row of the space's table for last readers. Row 0 is for last writers."""
     rows: dict[Space, dict[int, int]] = {}
     for unit, space in dict.fromkeys((pending.unit, access.space) for pending in program for access in pending.reads):
         readers = rows.setdefault(space, {})
@@ -94,7 +94,7 @@ def _rows(program: Sequence[Pending]) -> dict[Space, dict[int, int]]:
 def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Sequence[int]) -> list[dict[Unit, int]]:
     """For each instruction of the order, and each unit: the place of the last instruction that must be finished first.
 
-    The last of a unit stands for all before it, for units finish in order.
+    Units finish in order, so the last one of a unit stands for all before it.
     """
     place = [0] * len(order)
     for position, index in enumerate(order):
@@ -111,7 +111,7 @@ def dependences(program: Sequence[Pending], found: Sequence[Hazards], order: Seq
 
 
 def _distinct(view: NDArray[np.int32]) -> set[int]:
-    """The different values of a view: they come in long runs, so only changes are looked at."""
+    """The different values of a view. They come in long runs, so only changes are looked at."""
     flat = view.ravel()
     if len(flat) <= FEW:
         return set(flat.tolist())
@@ -121,7 +121,7 @@ def _distinct(view: NDArray[np.int32]) -> set[int]:
 
 
 def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-    """The touched granules as rows of the table x granules, or x runs x granules; runs that meet in a granule become one."""
+    """The touched granules as rows of the table x granules, or x runs x granules. Runs that meet in a granule become one."""
     granule = GRANULE[access.space]
     count, stride, length = access.count, access.stride, access.length
     if granule > 1:
@@ -138,5 +138,5 @@ def _view(table: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
     if count == 1:
         return table[:, start : start + length]
     row_step, step = table.strides
-    # Made directly: ``as_strided`` takes ten times as long, and there are a hundred thousand views of a large network.
+    # ``as_strided`` takes ten times as long, and a large network has a hundred thousand views.
     return np.ndarray((len(table), count, length), np.int32, table, start * step, (row_step, stride * step, step))

@@ -1,4 +1,4 @@
-"""Latencies that plans and orders reckon with: how long what is done, or loaded, waits to be used.
+"""The latencies that planning and ordering use: how long a result, or loaded words, wait until they can be used.
 
 The cycle model knows each stage of the hardware by itself (``sim/cycle/timing.py``), and ``dram_latency``. Planning and
 ordering weigh thousands of plans. They take one number for all units and configurations, with the latency that presets have.
@@ -11,22 +11,22 @@ from isa.instructions import Unit
 from sim.cycle.timing import DRAM_READ, LOAD_READ, LOAD_TAIL
 
 AFTER_LOAD = LOAD_READ + LOAD_TAIL
-"""Cycles that a LOAD takes besides its beats: until the first is read in DRAM, and from the last until others may use it."""
+"""The cycles of a LOAD besides its beats: until DRAM reads the first one, and from the last one until others may use it."""
 TAIL = 29
-"""Cycles from a unit's last beat until its instruction is done, as for CONV on `base`."""
+"""The cycles from a unit's last beat until its instruction is done, as for CONV on `base`."""
 HANDOVER = 5
-"""Cycles from there until one that waits for it begins: token, acceptance."""
+"""The cycles from there until an instruction that waits for it begins: its token is given, and it is accepted."""
 AFTER = TAIL + HANDOVER
-"""Cycles from a unit's last beat until another may use what it made."""
+"""The cycles from a unit's last beat until another unit may use its result."""
 START_AND_DRAIN = 36
-"""Cycles that CONV is busy besides its beats on `nano`, and longer on any other preset."""
+"""The cycles that CONV is busy besides its beats on `nano`. On any other preset it is busy longer."""
 
 
 def least_of_a_pass(config: MachineConfig) -> int:
-    """Cycles that each pass takes at least besides the beats of its busiest unit, which waits for a load, begins and drains.
+    """The fewest cycles of a pass besides the beats of its busiest unit, which waits for a load, begins and drains.
 
-    A bound of the walk, too: with any latency up to the usual one it has ``AFTER_LOAD`` before the first beat, and again at the
-    end.
+    It is a bound of the walk, too. With any latency up to the usual one, the walk has ``AFTER_LOAD`` before the first beat, and
+    again at the end.
     """
     return min(config.dram_latency - 1, DRAM_READ) + START_AND_DRAIN
 
@@ -34,5 +34,5 @@ def least_of_a_pass(config: MachineConfig) -> int:
 UNTIL_TAKEN = {
     Unit.LOAD: AFTER_LOAD + HANDOVER, Unit.SAVE: TAIL, Unit.CONV: TAIL, Unit.POOL: TAIL, Unit.MISC: TAIL, Unit.ROW: TAIL,
 }  # fmt: skip
-"""Cycles from the end of an instruction's work to the start of one that waits for it, as the program is ordered. The order
-reckons with the handover behind loads, for which whole groups wait; the walk behind units, step by step."""
+"""The cycles that the ordering of a program takes from the end of an instruction's work to the start of one that waits for it.
+The ordering counts the handover behind loads, for which whole groups wait. The walk counts it behind units, step by step."""

@@ -1,4 +1,4 @@
-"""Program order by list scheduling: an instruction may overtake others of its unit that cannot start yet."""
+"""Orders a program by list scheduling. An instruction may overtake others of its unit that cannot start yet."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from compiler.tuned import WINDOW
 from isa.instructions import Unit
 
 _MOVERS = (Unit.LOAD, Unit.SAVE)
-"""None of these reads what another of its own unit has written: they follow each other at once, in their order."""
+"""Units whose instructions never read what another one of the unit wrote. They follow each other at once, in order."""
 _NEVER = 1 << 62
 
 
 class Order(NamedTuple):
     places: list[int]
-    """Instructions, by their numbers in the program, in the order of their estimated starts."""
+    """The numbers of the instructions in the program, in the order of their estimated starts."""
     cycles: int
-    """When all units are done, by the same estimate."""
+    """The cycle in which all units are done, by the same estimate."""
 
 
 class _Lane:
@@ -28,24 +28,24 @@ class _Lane:
 
     def __init__(self, indices: list[int]) -> None:
         self.indices = indices
-        """In the order in which they should come."""
+        """The instructions of the unit, in the order in which they should come."""
         self.free = 0
         self.ready: list[int] = []
-        """Places in ``indices`` of those whose predecessors are all scheduled, in order."""
+        """The places in ``indices``, in order, of those whose predecessors are all scheduled."""
         self.first = 0
-        """The first place of one that is not scheduled."""
+        """The first place in ``indices`` of one that is not scheduled."""
 
 
 def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> Order:
-    """``before`` is from ``hazards.hazards``.
+    """Puts instructions in the order of their estimated starts. ``before`` is from ``hazards.hazards``.
 
-    Repeatedly takes, over all units, the instruction that can start first (then the first in program order), among
-    those whose predecessors have been taken. Every predecessor is taken earlier, so the order is again a
-    sequential program. Loads of a later group thus fill the time in which the DRAM would rest,
-    and where a group waits for its own data the next one begins.
+    It repeatedly takes, over all units, the instruction that can start first (then the first in program order) among those
+    whose predecessors are taken. Every predecessor is taken earlier, so the order is again a sequential program. So loads of a
+    later group fill the time in which DRAM would rest. Where a group waits for its own data, the next group begins.
 
-    Loads come in the order in which they are needed, parameters first: so CONV begins with the first rows of a map, not when
-    all have come, and POOL beside it. Nothing is needed before what it waits for: no load waits for one that comes later.
+    Loads come in the order in which they are needed, parameters first. So CONV begins with the first rows of a map, not when
+    all of them are there, and POOL beside it. No load waits for one that comes later, for nothing is needed before what it
+    waits for.
     """
     due = _due(program, before)
     lanes = {unit: _Lane([i for i, p in enumerate(program) if p.unit is unit]) for unit in Unit}
@@ -92,10 +92,10 @@ def start_order(program: Sequence[Pending], before: Sequence[set[int]]) -> Order
 
 
 def _candidate(lane: _Lane, earliest: Sequence[int], program: Sequence[Pending]) -> tuple[int, int] | None:
-    """Start and index of the instruction that the unit would take next.
+    """The start and the index of the instruction that the unit would take next. None: no instruction of the unit is ready.
 
-    The first that can start; one that comes later in the program overtakes it only if it is over by then. Else parameters
-    of a later group, which nothing keeps waiting, would hold up the maps of this one.
+    It is the first that can start. One that comes later in the program overtakes it only if it is over by then. Otherwise
+    parameters of a later group, which wait for nothing, would hold up the maps of this group.
     """
     if not lane.ready:
         return None
@@ -114,7 +114,7 @@ def _candidate(lane: _Lane, earliest: Sequence[int], program: Sequence[Pending])
 
 
 def _due(program: Sequence[Pending], before: Sequence[set[int]]) -> list[int]:
-    """When the first instruction that needs each would start if units took theirs in program order, and loads no time."""
+    """For each instruction: when the first that needs it starts, if units keep program order and loads take no time."""
     free = dict.fromkeys(Unit, 0)
     ends = [0] * len(program)
     due = [_NEVER] * len(program)

@@ -1,4 +1,4 @@
-"""Instructions before tokens: what they do, what they touch, and whom they belong to."""
+"""Instructions before they have tokens: what they do, what they touch, and the group that they belong to."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Space(enum.IntEnum):
 
 
 GRANULE: dict[Space, int] = {space: 64 if space >= Space.WORK else 1 for space in Space}
-"""Words (on chip) or bytes (DRAM) that are one unit of dependence; coarser only ever adds waits."""
+"""The words (on chip) or bytes (DRAM) of a granule, the unit of dependence. Larger granules can only add waits."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Access:
-    """``count`` runs of ``length`` words or bytes, ``stride`` apart. Never changed.
+    """An access to ``count`` runs of ``length`` words or bytes, ``stride`` apart. It is never changed.
 
-    Not frozen: that would double the time to make one.
+    It is not frozen, because that would double the time to make one.
     """
 
     space: Space
@@ -49,14 +49,14 @@ class Access:
 
 @dataclass(slots=True)
 class Pending:
-    """One instruction as code generation makes it: no tokens yet. Who emits a group says whose it is (``belongs``)."""
+    """One instruction as code generation makes it, without tokens. ``belongs`` sets its layer, tile and group."""
 
     name: str
     values: dict[str, int]
     reads: Sequence[Access] = ()
     writes: Sequence[Access] = ()
     cycles: int = 0
-    """Estimate of how long its unit is taken, for ordering."""
+    """The cycles for which its unit is taken, as ordering estimates them."""
     layer: str = ""
     tile: int = 0
     group: str = ""
@@ -68,6 +68,6 @@ class Pending:
         self.unit = unit
 
     def belongs(self, layer: str, tile: int, group: str) -> Pending:
-        """Itself, to this layer and tile of this group."""
+        """Sets the layer, the tile and the group, and returns the instruction itself."""
         self.layer, self.tile, self.group = layer, tile, group
         return self

@@ -1,4 +1,4 @@
-"""A program in the order in which its instructions may start, with the tokens that keep them apart."""
+"""Puts a program in the order in which its instructions may start, with the tokens that keep the dependences."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from compiler.instructions.tokens import tokens
 
 class Scheduled(NamedTuple):
     places: list[int]
-    """Instructions, by their numbers in the program, in their order."""
+    """The numbers of the instructions in the program, in their new order."""
     waits: list[int]
-    """For each instruction in this order, a mask of the units that it waits for."""
+    """For each instruction in this order, a mask of the units that it waits for. ``signals``: of the units that it signals."""
     signals: list[int]
     cycles: int
-    """Cycles until all units are done, as the order estimates them."""
+    """The cycles until all units are done, as the ordering estimates them."""
 
 
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
-    """``compiler.instructions.native`` finds the same; ``sizes`` are in words or bytes."""
+    """Finds order and tokens. ``compiler.instructions.native`` finds the same. ``sizes``: words or bytes of each memory."""
     found = hazards(program, sizes)
     order = start_order(program, [met.before for met in found])
     moved = [program[index] for index in order.places]

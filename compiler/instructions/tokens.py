@@ -1,4 +1,4 @@
-"""The fewest tokens that keep every dependence."""
+"""Finds the tokens that keep every dependence. A dependence that other tokens keep gets none."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from isa.faults import TOKEN_MAX
 from isa.instructions import Unit
 
 Clock = list[int]
-"""Per unit: the last instruction that is known to be finished."""
+"""For each unit, the last instruction that is known to be finished."""
 
 
 def with_tokens(program: Sequence[Pending], waits: Sequence[int], signals: Sequence[int]) -> list[Op]:
-    """Instructions that wait for, and signal, the units of these masks."""
+    """The instructions with tokens: they wait for, and signal, the units of these masks."""
     return [Op(p.name, p.values, _UNITS[wait], _UNITS[signal]) for p, wait, signal in zip(program, waits, signals, strict=True)]
 
 
 def tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) -> tuple[list[int], list[int]]:
-    """For each instruction masks of the units that it waits for, and of those that it signals.
+    """For each instruction, masks of the units that it waits for, and of those that it signals.
 
-    An instruction knows what its unit's earlier instructions waited for, and, with each token, all that
-    the giver knew when it started, and that the giver and all before it in its unit are finished. A
-    dependence that is known already costs no token. Per pair of units the waits are for ever later
-    givers, so the k-th token given is the k-th taken: counters suffice.
+    An instruction knows all that its unit's earlier instructions waited for. With each token it also knows all that the giver
+    knew when it started, and that the giver and all before it in its unit are finished. A dependence that is known already
+    costs no token. For each pair of units, waits are for ever later givers. So the k-th token given is the k-th taken, and
+    counters suffice.
     """
     waits = [0] * len(program)
     signals = [0] * len(program)
@@ -42,7 +42,7 @@ def tokens(program: Sequence[Pending], needs: Sequence[dict[Unit, int]]) -> tupl
             signals[giver] |= 1 << unit
             clock = [*map(max, clock, started[giver])]
             clock[giver_unit] = max(clock[giver_unit], giver)
-        # Clocks are never changed once they are here, so those who learn nothing share one.
+        # A clock in the list is never changed, so an instruction that learns nothing shares that of its predecessor.
         started.append(clock)
         latest[unit] = clock
     _check_counters(waits, signals, [p.unit for p in program])
@@ -58,7 +58,7 @@ _UNITS = [frozenset(unit for unit in Unit if mask >> unit & 1) for mask in range
 
 
 def _check_counters(waits: Sequence[int], signals: Sequence[int], units: Sequence[Unit]) -> None:
-    """A program is sequential only if the counters hold all that is given and not yet taken, in program order."""
+    """Refuses a program whose counters, in program order, cannot hold all tokens that are given and not yet taken."""
     count = {(p, c): 0 for p in Unit for c in Unit}
     for index, unit in enumerate(units):
         for giver in _UNITS[waits[index]]:

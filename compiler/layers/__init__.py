@@ -1,1 +1,1 @@
-"""What the machine does for one operation: beats, rows, parameter blocks, instructions."""
+"""Lowers one operation for the machine: its beats, its rows, its parameter blocks and its instructions."""

@@ -1,4 +1,4 @@
-"""What CONV's array computes in one instruction: spans of output chunks, parts of reductions, tiles of rows."""
+"""Lowers layers on CONV's array. One instruction computes a span of output chunks, a part of a reduction, a tile of rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from isa.latency import conv_drain
 
 @dataclass(frozen=True)
 class Span:
-    """Neighbouring chunks that read the same way: ``vectors`` channel vectors from ``first_vector``.
+    """Neighbouring chunks that read the same ``vectors`` channel vectors from ``first_vector``.
 
-    With ``g_chunks``, every ``g_chunks`` chunks the input moves on by ``vectors`` channel vectors.
+    With ``g_chunks``, the input moves on by ``vectors`` channel vectors after every ``g_chunks`` chunks.
     """
 
     first_chunk: int
@@ -40,7 +40,10 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """Chunks of a span, over ``vectors`` of the reduction from the ``skip``-th on, and over some rows of the kernel."""
+    """The chunks of a span that one instruction computes, over some channel vectors and some rows of the kernel.
+
+    The reduction covers ``vectors`` channel vectors from the ``skip``-th on.
+    """
 
     span: Span
     first_chunk: int
@@ -54,15 +57,15 @@ class Part:
 
 
 class ArrayLayer(ABC):
-    """Sums of products over a window and channels; where weights come from, each kind says (``_block``).
+    """A layer of sums of products over a window and channels. ``_block`` of each kind says where the weights come from.
 
-    Beats: chunks x pixel groups x kernel taps x channel vectors; nothing else costs cycles in steady state.
+    Its beats are chunks x pixel groups x kernel taps x channel vectors. Nothing else costs cycles in steady state.
     """
 
     unit = Unit.CONV
     shifts: Shifts = ()
     x_vectors, y_vectors = 1, 1
-    """Channel vectors of the input and of the output for one of the weights: two where they have 16 bits."""
+    """The channel vectors of the input, and of the output, for each one of the weights: two for a map of 16 bits, else one."""
 
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *, window: Window, finish: Finish, groups: int,
@@ -92,7 +95,7 @@ class ArrayLayer(ABC):
 
     @property
     def of_group(self) -> tuple[int, int]:
-        """Inputs and outputs of a group: numbers, whatever their bits."""
+        """The inputs and the outputs of a group of the convolution. A number of 16 bits counts once."""
         return self.source.channels // self.x_vectors // self.groups, self.target.channels // self.y_vectors // self.groups
 
     @cached_property
@@ -107,7 +110,7 @@ class ArrayLayer(ABC):
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """How chunks read channel vectors: one span if dense or if whole groups fill lanes, else one per group or word."""
+        """The spans of the layer: one if it is dense or if whole groups fill lanes, else one for each group or word."""
         vectors = -(-self.source.channels // self.config.ic_p) // self.x_vectors
         chunks, lanes = len(self.slots), int((self.slots[0] >= 0).sum())
         if self.groups == 1:
@@ -133,7 +136,7 @@ class ArrayLayer(ABC):
         return tuple(spans)
 
     def _unit(self, span: Span) -> int:
-        """Chunks that stay together: whole feature-map words, and whole groups of a grouped convolution."""
+        """The number of chunks that stay together: whole feature-map words, and whole groups of a grouped convolution."""
         return math.lcm(span.g_chunks or 1, self.config.chunks_per_word)
 
     def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
@@ -162,7 +165,7 @@ class ArrayLayer(ABC):
                 )  # fmt: skip
 
     def _parts_by_rows(self, span: Span, most: int) -> Iterator[Part]:
-        """Parts of one vector each, whose kernel alone has more weights than fit: at most ``most`` of its rows in a part."""
+        """Yields parts of one vector each and at most ``most`` kernel rows, where a whole kernel has more weights than fit."""
         unit, height = self._unit(span), self.window.kernel[0]
         if most < 1:
             return
@@ -179,11 +182,11 @@ class ArrayLayer(ABC):
         return len(part.kernel) * self.window.kernel[1]
 
     def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
-        """Output rows of a step; a reduction in parts keeps all sums of a step in the accumulator buffer."""
+        """The most output rows of a step. A reduction in parts keeps all sums of a step in the accumulator buffer."""
         if all(self.taps * s.vectors * self._unit(s) <= budget[Buffer.WEIGHT] for s in self.spans):
             return self.target.height
         unit = max(self._unit(s) for s in self.spans)
-        # One pixel group less: a step may be cut in two where a ring starts again.
+        # One pixel group is left out, because a step may be cut in two where a ring starts again.
         return (self.config.acc_depth // unit - 1) * self.config.px_p // self.target.width
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
@@ -239,7 +242,7 @@ class ArrayLayer(ABC):
         return Pending("CONV", values, reads, writes, beats + 4)
 
     def _window_of(self, part: Part) -> Window:
-        """The part's rows of the kernel, padded as far above the map as the first of them lies."""
+        """The window of a part: its rows of the kernel, with the padding above the map that belongs to the first of them."""
         window = self.window
         if part.kernel == Rows(0, window.kernel[0]):
             return window

@@ -1,4 +1,4 @@
-"""Convolution on the CONV unit: dense, grouped, folded image layers, reductions in parts."""
+"""Convolution on the CONV unit: dense, grouped, folded, and with reductions in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isa.instructions import Buffer
 
 
 class ConvLayer(ArrayLayer):
-    """One ``Conv`` lowered for a configuration: its weights are constants."""
+    """A convolution whose weights are constants, lowered for a configuration."""
 
     def __init__(
         self, config: MachineConfig, op: Conv | ConvTranspose | LongConv, source: Tensor, target: Tensor, *,
@@ -34,7 +34,7 @@ class ConvLayer(ArrayLayer):
     def of(
         cls, config: MachineConfig, op: Conv, source: Tensor, target: Tensor, window: Window | None = None
     ) -> ConvLayer:
-        """``window``: another one than the operation's, if the input is not all of its map."""
+        """The layer of an operation. ``window``: replaces that of the operation, if the input is not the whole map."""
         return cls(
             config, op, source, target, window=window or op.window, weights=op.weights, requantisation=op.requantisation,
             finish=op.finish, groups=op.groups, pad_value=op.pad_value, weight_zp=op.weight_zp,
@@ -56,7 +56,7 @@ class ConvLayer(ArrayLayer):
         return words
 
     def _lane_weights(self, part: Part) -> NDArray[np.int8]:
-        """Weights over the input channels that the part's vectors cover (of a group, if groups fill lanes)."""
+        """The weights for the input channels that the part's vectors cover (those of a group, if groups fill lanes)."""
         ic_p = self.config.ic_p
         if self.groups == 1 or part.span.g_chunks:
             begin = part.skip * ic_p

@@ -20,7 +20,7 @@ _MODES = {kind: MiscMode[kind.name] for kind in EltwiseKind}
 
 
 class MiscLayer:
-    """What layers on MISC have in common: no parameters, and a cycle for each word of the result."""
+    """A layer on MISC. It has no parameters, and takes ``misc_parts`` cycles for each word of the result."""
 
     unit = Unit.MISC
     window: Window | None = None
@@ -44,7 +44,10 @@ class MiscLayer:
 
 
 class EltwiseLayer(MiscLayer):
-    """Add, multiply, compare or requantise; or sum and compare over channels, all words of a pixel in the innermost loop."""
+    """A layer that adds, multiplies, compares or requantises maps; or one that sums or compares over channels.
+
+    Over channels, all words of a pixel are in the innermost loop.
+    """
 
     def __init__(
         self, config: MachineConfig, op: Eltwise, sources: Sequence[Tensor], target: Tensor, shifts: Shifts = ()
@@ -52,7 +55,7 @@ class EltwiseLayer(MiscLayer):
         super().__init__(config, op, sources, target, shifts)
         self.eltwise, self.table = op, op.finish.table
         self.over = -(-sources[0].channels // config.ic_p) if op.kind in OVER_CHANNELS else 0
-        """Words of a pixel that become one."""
+        """The words of a pixel that become one word. 0: the layer does not reduce channels."""
         self.last_lanes = sources[0].channels - (self.over - 1) * config.ic_p if self.over else 0
         cycles = max(self.vectors, self.over) * target.height * target.width * config.misc_parts
         self.beats = 1 if op.copies else cycles
@@ -99,7 +102,7 @@ class EltwiseLayer(MiscLayer):
         return pending
 
     def _tiles(self, rows: Rows, target: Placed, sources: Sequence[Placed]) -> Iterator[Rows]:
-        """Rows cut wherever one of the maps wraps."""
+        """Yields the rows, cut wherever the ring of a map starts again."""
         parts = [*target.segments(rows)]
         for placed, wide, (down, _) in zip(sources, self.broadcast, self.shifts, strict=False):
             if not wide:
@@ -111,7 +114,7 @@ class EltwiseLayer(MiscLayer):
 
 
 class UpsampleLayer(MiscLayer):
-    """Nearest neighbour: loops over the copies have stride 0 on the input."""
+    """A resize to the nearest neighbour. The loops over copies have stride 0 on the input."""
 
     def __init__(self, config: MachineConfig, op: Upsample, source: Tensor, target: Tensor) -> None:
         super().__init__(config, op, [source], target)
@@ -144,7 +147,7 @@ class UpsampleLayer(MiscLayer):
         return pending
 
     def _tiles(self, rows: Rows, source: Placed, target: Placed) -> Iterator[Rows]:
-        """Rows cut at wraps of either map, and so that a part is whole input rows, or copies of one row."""
+        """Yields the rows, cut where either ring starts again, into parts that are whole input rows or copies of one row."""
         f_y = self.factor[0]
         for segment in target.segments(rows):
             begin = segment.begin

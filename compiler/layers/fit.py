@@ -1,4 +1,4 @@
-"""What a configuration must have for an operation, and the error that says what it lacks."""
+"""The conditions of an operation on the configuration, and the error that says which one does not hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isa.errors import TilewrightError
 
 
 class Fit(enum.Enum):
-    """What an operation by itself asks of the configuration; the table of support has each, in these words."""
+    """The conditions of an operation by itself on the configuration. The table of support prints them in these words."""
 
     UNIT = "The unit that computes it is built (build_pool, build_misc, build_rows), or another one computes the same."
     SCALES = "Where the finishing lanes of CONV only shift (requant), scales of what CONV computes are powers of two."
@@ -19,9 +19,9 @@ class Fit(enum.Enum):
 
 
 class FitError(TilewrightError):
-    """A group that no tiling fits on chip, or for which the machine lacks a unit.
+    """The error for a group that no tiling fits on chip, or for which the machine lacks a unit.
 
-    ``condition`` that does not hold; none where the operations would do in other groups, or in narrower tiles.
+    ``condition``: the one that does not hold. None: the operations would fit in other groups, or in narrower tiles.
     """
 
     def __init__(self, condition: Fit | None, what: str, reason: str, remedy: str) -> None:

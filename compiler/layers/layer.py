@@ -1,4 +1,4 @@
-"""What group code generation asks of an operation: row ranges, parameter blocks, instructions."""
+"""The interface of layers for planning and emitting groups: row ranges, parameter blocks and instructions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 Ends = NDArray[np.int64]
 Shifts = Sequence[tuple[int, int]]
-"""For each operand, the rows and columns by which it begins before what the first result is made of, where maps are parts of
-others. Empty: none. Windows take them as padding instead (``Op.offset``)."""
+"""For each operand: the rows and the columns that it holds before the pixel of which the first result is made. They are not 0
+where maps are parts of others. Empty: all are 0. Windows take them as padding instead (``Op.offset``)."""
 
 
 ParameterWords = Mapping[Buffer, int]
-"""First word of a block in each parameter buffer."""
+"""The first word of a block in each parameter buffer."""
 
 
 @dataclass(frozen=True, eq=False)
 class OfMap:
-    """How parameters are made of a map that lies in DRAM."""
+    """Parameters that are made of a map in DRAM."""
 
     bytes: int
-    """That are read of it."""
+    """The bytes that are read of the map."""
     loads: Callable[[ParameterWords, View], Sequence[Pending]]
-    """The instructions, for words on chip and a place of the map."""
+    """Makes the instructions that load them, for words on chip and a place of the map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +43,23 @@ class Block:
     """Parameters that are loaded together, and the part of the operation that they serve."""
 
     sizes: Mapping[Buffer, int]
-    """Words in each parameter buffer."""
+    """The words in each parameter buffer."""
     part: object
-    """What ``Layer.emit`` needs to know of the part; its own business."""
+    """The part, in the form that the layer's ``emit`` needs. No other code looks into it."""
     pack: Callable[[], Mapping[Buffer, NDArray[np.uint8]]] = dict
-    """Makes the words, rows of DRAM bytes; plans that are only weighed against others never ask."""
+    """Makes the words as rows of DRAM bytes. It is not called for plans that are only weighed."""
 
     divisible: bool = True
-    """Whether rows may be computed in several pieces: not if their sums wait in the accumulator buffer."""
+    """Whether rows may be computed in several pieces. They may not if their sums wait in the accumulator buffer."""
 
     int4: bool = False
     """Whether DRAM holds the weights in four bits each."""
 
     of_map: OfMap | None = None
-    """In place of ``pack``, where no constants are loaded."""
+    """The map of which the parameters are made, in place of ``pack``. None: the parameters are constants."""
 
     def pitch(self, config: MachineConfig, buffer: Buffer) -> int:
-        """Bytes of a word in DRAM."""
+        """The bytes of a word in DRAM."""
         return config.buffer_dram_bytes(buffer.name, self.int4 and buffer is Buffer.WEIGHT)
 
     def bytes(self, config: MachineConfig) -> int:
@@ -71,8 +71,8 @@ class Block:
 class Layer(Protocol):
     """An operation lowered for one machine configuration.
 
-    Row functions map output row boundaries to input row boundaries and are monotonic; they work on
-    arrays, so that a plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
+    Row functions map boundaries of output rows to boundaries of input rows and are monotonic. They work on arrays, so that a
+    plan deduces the ranges of all its steps at once (Deep Fusion's shape deduction).
     """
 
     @property
@@ -89,30 +89,30 @@ class Layer(Protocol):
 
     @property
     def window(self) -> Window | None:
-        """The window over the input, where there is just one."""
+        """The window over the input. None: there is not exactly one."""
 
     @property
     def shifts(self) -> Shifts: ...
 
     @property
     def table(self) -> NDArray[np.int8] | None:
-        """The activation table, if the layer has one."""
+        """The activation table. None: the layer has none."""
 
     @property
     def beats(self) -> int:
-        """Cycles that the unit needs for the whole map, per batch element, without stalls."""
+        """The cycles that the unit needs for the whole map of one image, without stalls."""
 
     def input_end(self, index: int, output_end: Ends) -> Ends:
         """One past the last row of input ``index`` that output rows below ``output_end`` need."""
 
     def input_begin(self, index: int, output_begin: Ends) -> Ends:
-        """First row of input ``index`` that output rows from ``output_begin`` on need."""
+        """The first row of input ``index`` that output rows from ``output_begin`` on need."""
 
     def rows_at_most(self, budget: Mapping[Buffer, int]) -> int:
-        """Most output rows that one step may compute; 0 if the layer cannot be computed at all."""
+        """The most output rows that one step may compute. 0: the layer cannot be computed."""
 
     def blocks(self, budget: Mapping[Buffer, int]) -> Sequence[Block]:
-        """The operation in parts whose parameters fit the budget of words per buffer."""
+        """The blocks of the operation whose parameters fit the budget of words of each buffer. Empty: it cannot be cut so."""
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
-        """Instructions that compute these output rows for this part."""
+        """The instructions that compute these output rows for this block."""

@@ -21,7 +21,7 @@ from isa.config import MachineConfig
 
 
 class LongConvLayer(ConvLayer):
-    """Channel vectors of 16-bit maps come in twos: as many more are read and written as the weights have."""
+    """A convolution of 16-bit maps. It reads or writes two channel vectors of such a map for each one of the weights."""
 
     def __init__(self, config: MachineConfig, op: LongConv, source: Tensor, target: Tensor) -> None:
         if not config.act16 or config.ic_p != op.lanes:
@@ -52,7 +52,7 @@ class LongConvLayer(ConvLayer):
 
 
 def _bytes_of(values: Mapping[str, int]) -> dict[str, int]:
-    """Low bytes of zero-point and bounds, as their fields have them, and the high ones."""
+    """The fields of zero-point and bounds: their low bytes, with a sign, and their high bytes."""
     found: dict[str, int] = {}
     for name in ("zp", "lo", "hi"):
         value = values[name]

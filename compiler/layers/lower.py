@@ -1,4 +1,4 @@
-"""Which layer computes an operation on a configuration."""
+"""Finds the layer that computes an operation on a configuration."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from isa.errors import TilewrightError
 
 
 def is_depthwise(op: Conv | ConvTranspose) -> bool:
-    """One filter for each channel: the POOL unit computes it beside the array."""
+    """Whether there is one filter for each channel. The POOL unit computes such a convolution beside the array."""
     return op.reads_channels is Channels.OWN
 
 
 def on_pool(config: MachineConfig, op: Conv | ConvTranspose) -> bool:
-    """Whether POOL computes it: one filter for each channel, with room for its taps (of a transposed one, phase by phase)."""
+    """Whether POOL computes the convolution: it is depthwise, and POOL has room for its taps. A transposed one needs room for
+    the taps of one phase."""
     (k_h, k_w), (s_y, s_x) = op.window.kernel, op.window.stride
     if isinstance(op, ConvTranspose) and op.window.dilation == (1, 1):
         k_h, k_w = -(-k_h // s_y), -(-k_w // s_x)
@@ -72,9 +73,9 @@ LAYERS: dict[type[Op], Lowering] = {
 
 
 def register(kind: type[Op], *, computed: Computed, check: Check, layer: Lowering) -> None:
-    """A new kind of operation: read back from text, computed by the reference, checked after each pass, and lowered.
+    """Adds a new kind of operation: it is read back from text, computed by the reference, checked after each pass, and lowered.
 
-    How it is cut into steps, tiles, bands and passes over channels, it answers itself (``Op``), and so does its layer.
+    The operation (``Op``) and its layer themselves say how it is cut into steps, tiles, bands and passes over channels.
     """
     if kind.__name__ in OPERATIONS:
         raise TilewrightError(f"operation kind {kind.__name__}: there is one of this name; choose another")
@@ -91,7 +92,7 @@ def lower(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor], shifts: 
 
 
 def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:
-    """Rows and columns of the input's pixels that a 1x1 convolution reads, if it skips any: LOAD then brings no others."""
+    """The strides of a 1x1 convolution that skips pixels of its input, which LOAD then leaves out. None: it skips none."""
     if not isinstance(op, Conv) or on_pool(config, op):
         return None
     window = op.window
@@ -100,13 +101,14 @@ def stride_of(config: MachineConfig, op: Op) -> tuple[int, int] | None:
 
 
 def lower_sampled(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Layer:
-    """The 1x1 convolution on the pixels that it reads, and only these are in its input."""
+    """The layer of a 1x1 convolution whose input holds only the pixels that it reads."""
     assert isinstance(op, Conv)
     return ConvLayer.of(config, op, tensors[op.inputs[0]], tensors[op.output], Window((1, 1)))
 
 
 def fold_of(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> tuple[Fold, Layer] | None:
-    """The operation with its kernel columns folded into channel lanes, if that saves at least a quarter of its beats."""
+    """The operation with its kernel columns folded into channel lanes. None: that saves less than a quarter of its beats, or
+    cannot be done."""
     if not isinstance(op, Conv) or op.groups != 1 or op.window.dilation[1] != 1 or op.window.kernel[1] == 1:
         return None
     source, target = tensors[op.inputs[0]], tensors[op.output]

@@ -1,4 +1,4 @@
-"""Weights, taps and requantisation records as the words that LOADP brings on chip."""
+"""Packs weights, taps and requantisation records into the words that LOADP brings on chip."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Bytes = NDArray[np.uint8]
 
 
 def chunk_count(config: MachineConfig, channels: int) -> int:
-    """Output chunks. One never straddles feature-map words (docs/reference/semantics.md, output chunks)."""
+    """The number of output chunks. A chunk never straddles feature-map words (docs/reference/semantics.md, output chunks)."""
     vectors = -(-channels // config.ic_p)
     return -(-vectors // config.words_per_chunk) * config.chunks_per_word
 
 
 def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
-    """Which output channel each lane of each chunk computes; -1 for a lane without one. Chunks x ``oc_p``."""
+    """The output channel that each lane of each chunk computes, as chunks x ``oc_p``. -1: the lane computes none."""
     chunks = chunk_count(config, channels)
     lane = np.arange(config.oc_p)
     if config.oc_p >= config.ic_p:
@@ -38,11 +38,12 @@ def channel_slots(config: MachineConfig, channels: int) -> NDArray[np.int64]:
 def weight_words(
     config: MachineConfig, weights: NDArray[np.int8], slots: NDArray[np.int64], zero_point: int, int4: bool = False
 ) -> Bytes:
-    """Chunk by chunk: kernel row, kernel column, input vector; each word ``ic_p x oc_p``, padded to whole beats.
+    """CONV's weight words: chunk by chunk, then by kernel row, kernel column and input vector. Each has ``ic_p x oc_p``
+    weights, padded to whole beats.
 
-    ``weights``: output channel x kernel row x kernel column x input channel (already padded or folded as the
-    instruction reads them); ``slots`` as from ``channel_slots``. Input lanes without a channel may hold anything: their
-    weights are the zero-point.
+    ``weights``: output channel x kernel row x kernel column x input channel, already padded or folded as the instruction reads
+    them. ``slots``: as from ``channel_slots``. Weights of lanes without an input channel are the zero-point, so those lanes may
+    hold anything.
     """
     _, k_h, k_w, inputs = weights.shape
     vectors = -(-inputs // config.ic_p)
@@ -55,7 +56,7 @@ def weight_words(
 
 
 def narrowed(words: Bytes, beat: int) -> Bytes:
-    """Numbers of four bits in place of bytes: each beat holds a column in its low halves and the next in its high ones."""
+    """The words with four bits in place of each byte: a beat holds one column in its low halves, the next in its high ones."""
     columns = words.reshape(len(words), -1, beat)
     high = np.zeros_like(columns[:, ::2])
     high[:, : columns.shape[1] // 2] = columns[:, 1::2]
@@ -64,36 +65,36 @@ def narrowed(words: Bytes, beat: int) -> Bytes:
 
 
 def records(requantisation: Requantisation) -> NDArray[np.uint64]:
-    """One 64-bit record per channel."""
+    """The requantisation records, one of 64 bits for each channel."""
     q = requantisation
     return packed(q.bias.astype(np.int64), q.mantissa.astype(np.int64), q.shift.astype(np.int64)).astype(np.uint64)
 
 
 def param_words(config: MachineConfig, requantisation: Requantisation, slots: NDArray[np.int64]) -> Bytes:
-    """CONV's parameter words: one for each chunk."""
+    """CONV's parameter words, one for each chunk."""
     table = np.append(records(requantisation), np.uint64(0))
     return _beats(table[slots].astype("<u8").view(np.uint8).reshape(len(slots), -1), config.buffer_dram_bytes("PARAM"))
 
 
 def pool_param_words(config: MachineConfig, per_channel: NDArray[np.uint64]) -> Bytes:
-    """POOL's parameter words: one for each channel vector."""
+    """POOL's parameter words, one for each channel vector."""
     table = _vectors(config, per_channel)
     return _beats(table.astype("<u8").view(np.uint8).reshape(len(table), -1), config.buffer_dram_bytes("POOL_PARAM"))
 
 
 def exponential_words(config: MachineConfig, e: NDArray[np.int64], t: NDArray[np.int64]) -> Bytes:
-    """ROW's words of exponentials: one for each difference."""
+    """ROW's words of exponentials, one for each difference."""
     return _beats(exp_words(e, t), config.buffer_dram_bytes("EXP"))
 
 
 def norm_words(config: MachineConfig, g: NDArray[np.int64], b: NDArray[np.int64]) -> Bytes:
-    """ROW's words of factors and offsets: one for each channel vector."""
+    """ROW's words of factors and offsets, one for each channel vector."""
     table = _vectors(config, norm_records(g, b).view("<u8").reshape(-1))
     return _beats(table.astype("<u8").view(np.uint8).reshape(len(table), -1), config.buffer_dram_bytes("NORM"))
 
 
 def tap_words(config: MachineConfig, taps: NDArray[np.int8]) -> Bytes:
-    """Depthwise taps (channel x kernel row x kernel column): vector by vector, tap by tap."""
+    """The words of depthwise taps, vector by vector and tap by tap. ``taps``: channel x kernel row x kernel column."""
     channels, k_h, k_w = taps.shape
     vectors = -(-channels // config.ic_p)
     padded = np.zeros((vectors * config.ic_p, k_h * k_w), np.int8)

@@ -1,4 +1,4 @@
-"""Where a feature map lies on chip: a ring of rows in each channel-vector plane."""
+"""The place of a feature map on chip: a ring of rows in each plane, which holds one channel vector."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class Rows:
         return max(0, self.end - self.begin)
 
     def pieces(self, most: int) -> Iterator[Rows]:
-        """The rows in parts of at most ``most``."""
+        """Yields the rows in pieces of at most ``most``."""
         for begin in range(self.begin, self.end, most):
             yield Rows(begin, min(self.end, begin + most))
 
 
 class Placed(NamedTuple):
-    """Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``."""
+    """The place of a map. Row ``y`` of plane ``v`` starts at word ``base + v * plane + ((y + shift) mod ring) * pitch``."""
 
     base: int
     pitch: int
-    """Words from row to row: at least the width."""
+    """The words from one row to the next, at least the width."""
     ring: int
-    """Rows that are kept; the map's height if all are, or more where other maps lie between."""
+    """The rows of the ring: the map's height if all rows are kept, or more where other maps lie between them."""
     height: int
     width: int
     planes: int
-    """Channel vectors."""
+    """The number of planes, one for each channel vector."""
     apart: int = 0
-    """Words between one plane and the next."""
+    """The unused words between one plane and the next."""
     shift: int = 0
-    """Row of the ring at which row 0 lies."""
+    """The row of the ring at which row 0 lies."""
 
     @property
     def ring_words(self) -> int:
@@ -48,7 +48,7 @@ class Placed(NamedTuple):
 
     @property
     def plane(self) -> int:
-        """Words from plane to plane."""
+        """The words from one plane to the next."""
         return self.ring_words + self.apart
 
     @property
@@ -60,14 +60,14 @@ class Placed(NamedTuple):
         return self.ring < self.shift + self.height
 
     def row(self, y: int) -> int:
-        """Word offset of a row within its plane."""
+        """The word offset of a row in its plane."""
         return (y + self.shift) % self.ring * self.pitch
 
     def word(self, y: int, plane: int = 0) -> int:
         return self.base + plane * self.plane + self.row(y)
 
     def segments(self, rows: Rows) -> Iterator[Rows]:
-        """The rows, cut where the ring starts again."""
+        """Yields the rows, cut where the ring starts again."""
         begin = rows.begin
         while begin < rows.end:
             end = min(rows.end, ((begin + self.shift) // self.ring + 1) * self.ring - self.shift)
@@ -84,5 +84,5 @@ class Placed(NamedTuple):
 
 
 def meet(one: Placed, other: Placed) -> bool:
-    """Whether any word lies between the first and the last of both."""
+    """Whether the ranges from the first to the last word of two maps overlap."""
     return max(one.base, other.base) < min(one.base + one.words, other.base + other.words)

@@ -1,4 +1,4 @@
-"""Window operations that keep channels apart, on the POOL unit: maximum, average, depthwise convolution."""
+"""Window operations on the POOL unit, which keep channels apart: maximum, average and depthwise convolution."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Part:
     vectors: int
 
     def pieces(self, most: int) -> list[Part]:
-        """Parts of at most ``most`` vectors."""
+        """The part in parts of at most ``most`` vectors."""
         end = self.first_vector + self.vectors
         return [Part(first, min(most, end - first)) for first in range(self.first_vector, end, most)]
 
 
 class _WindowLayer:
-    """What pooling and depthwise convolution have in common."""
+    """A layer with a window on POOL: pooling, or depthwise convolution."""
 
     unit = Unit.POOL
     shifts: Shifts = ()
     several = True
-    """Takes several taps in a cycle."""
+    """Whether the unit takes several taps in a cycle."""
 
     def __init__(self, config: MachineConfig, op: Op, window: Window, source: Tensor, target: Tensor, finish: Finish) -> None:
         self.config, self.op = config, op
@@ -53,7 +53,7 @@ class _WindowLayer:
         self.taps = window.kernel[0] * window.kernel[1]
         at_once = config.taps_at_once(window.stride[1], window.dilation[1]) if self.several else 1
         self.steps = max(window.kernel[0] * -(-window.kernel[1] // at_once), config.px_p * config.pool_parts)
-        """Cycles of a pixel group."""
+        """The cycles of a pixel group and a channel vector."""
         self.beats_of_vector = -(-target.height * target.width // config.px_p) * self.steps
         self.beats = self.vectors * self.beats_of_vector
 
@@ -90,7 +90,7 @@ class _WindowLayer:
 
 
 class DepthwiseLayer(_WindowLayer):
-    """Depthwise convolution: ``px_p`` channel vectors and up to ``pool_taps`` taps in each cycle, beside CONV."""
+    """A depthwise convolution: ``px_p`` channel vectors and up to ``pool_taps`` taps in each cycle, beside CONV."""
 
     def __init__(
         self, config: MachineConfig, op: Op, source: Tensor, target: Tensor, *,
@@ -141,7 +141,7 @@ class DepthwiseLayer(_WindowLayer):
 
 
 class PoolLayer(_WindowLayer):
-    """Maximum or average; an average's scale is one parameter word, or one for each count of pixels."""
+    """A maximum or an average. The scale of an average is one parameter word, or one for each count of pixels."""
 
     def __init__(self, config: MachineConfig, op: Pool, source: Tensor, target: Tensor) -> None:
         self.several = op.kind is not PoolKind.MAX
@@ -162,7 +162,8 @@ class PoolLayer(_WindowLayer):
         return {Buffer.POOL_PARAM: pool_param_words(self.config, np.repeat(table, self.config.ic_p))}
 
     def emit(self, rows: Rows, block: Block, at: ParameterWords, where: Mapping[str, Placed]) -> list[Pending]:
-        """A map of one row, as global pooling makes it, by channels: the first are pooled while CONV makes the last."""
+        """The instructions of these rows. A map of one row, as global pooling makes it, is cut by channels, so that the first
+        channels are pooled while CONV makes the last."""
         assert isinstance(block.part, Part)
         parts = [block.part]
         if self.target.height == 1:

@@ -1,4 +1,4 @@
-"""The last steps of requantisation as instruction fields."""
+"""The instruction fields of the last steps of requantisation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isa.instructions import Activation, Buffer
 
 
 def post_values(finish: Finish, at: Mapping[Buffer, int]) -> tuple[dict[str, int], list[Access]]:
-    """Fields, and the table that is read, if any; ``at`` says in which slot it lies."""
+    """The fields, and the access to the table if there is one. ``at`` has the slot of the table."""
     values = {"zp": finish.zero_point, "lo": finish.lo, "hi": finish.hi}
     if finish.table is None:
         return values | {"act": int(Activation.NONE)}, []

@@ -1,4 +1,4 @@
-"""Products of two maps on the CONV unit: LOADW makes weights, and the records that belong to them, of the second map."""
+"""Products of two maps on the CONV unit. LOADW makes weights, and the records that belong to them, of the second map."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from isa.instructions import Buffer, Region
 from isa.requantisation import BIAS_BITS, packed
 
 HEAD = 8
-"""Cycles of an instruction before its first pixel, as list scheduling estimates them."""
+"""The cycles of an instruction before its first pixel, as list scheduling estimates them."""
 
 
 class ProductLayer(ArrayLayer):
-    """A dense layer with as many weights as the second map has numbers.
+    """A dense layer whose weights are the numbers of the second map.
 
-    Each part holds whole sums: the records of a part know nothing of others.
+    Each part holds whole sums, because the records of a part depend on all weights of its outputs.
     """
 
     def __init__(
@@ -54,13 +54,16 @@ class ProductLayer(ArrayLayer):
         return Block(sizes, part, of_map=read)
 
     def _outputs(self, part: Part) -> tuple[int, int]:
-        """The part's channels of the result."""
+        """The channels of the result that the part computes: the first, and one past the last."""
         first = part.first_chunk * self.config.oc_p
         return first, min(first + part.chunks * self.config.oc_p, self.target.channels)
 
     def _loads(self, part: Part, at: ParameterWords, view: View) -> Iterator[Pending]:
-        """Turned, pixels of the second map are outputs, as many in an instruction as it can count; else its channels are, a
-        channel vector in an instruction."""
+        """Yields the instructions that load a part.
+
+        If the product is turned, the pixels of the second map are outputs, and an instruction loads as many as it can count.
+        Else its channels are outputs, and an instruction loads a channel vector.
+        """
         config, turned = self.config, self.product.turned
         first, past = self._outputs(part)
         most = MOST_SIDE // config.oc_p * config.oc_p if turned else config.ic_p

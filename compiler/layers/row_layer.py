@@ -1,4 +1,4 @@
-"""Softmax and normalisation on the ROW unit: a pixel is a row."""
+"""Softmax and normalisation on the ROW unit. The channels of a pixel are a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sim.cycle.rows import row_cycles
 
 
 class RowLayer(MiscLayer):
-    """Its parameters are one block: tables of exponentials, or a record for each channel."""
+    """A layer on ROW. Its parameters are one block: tables of exponentials, or a record for each channel."""
 
     unit = Unit.ROW
 
@@ -68,7 +68,7 @@ class RowLayer(MiscLayer):
         return pending
 
     def _parameters(self, at: ParameterWords) -> tuple[dict[str, int], Access]:
-        """What the mode asks for, and the words that it reads."""
+        """The fields of the mode, and the access to its parameters."""
         op, finish = self.row, self.row.finish
         post = {"zp": finish.zero_point, "lo": finish.lo, "hi": finish.hi}
         if isinstance(op, Softmax):

@@ -1,4 +1,4 @@
-"""Scales as CONV's finishing lanes take them."""
+"""Converts scales to the form that CONV's finishing lanes take."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from isa.requantisation import MOST_SHIFT, ONE, ONE_SHIFT
 
 
 def powers_of_two(mantissa: NDArray[np.integer]) -> bool:
-    """Whether scales of these mantissas only shift; one of 0 does, too."""
+    """Whether scales with these mantissas are powers of two, or 0, so that lanes that only shift can compute them."""
     whole = mantissa.astype(np.int64)
     return not (whole & (whole - 1)).any()
 
 
 def for_lanes(config: MachineConfig, op: Op, requantisation: Requantisation) -> Requantisation:
-    """These scales with a mantissa that lanes know which only shift; other scales cannot be written there. A shift of more than
-    63 gives zeros, as 63 does, and so is written a scale of 0."""
+    """The scales in the form that the lanes take. Lanes that only shift refuse scales that are no powers of two.
+
+    Such lanes know one mantissa. A shift of more than 63 gives zeros, as 63 does, so a scale of 0 is written with a shift of
+    63.
+    """
     if not config.conv_shifts:
         return requantisation
     mantissa, shift = requantisation.mantissa.astype(np.int64), requantisation.shift.astype(np.int64)

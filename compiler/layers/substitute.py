@@ -1,4 +1,4 @@
-"""Operations of a machine without POOL or without MISC, as operations of the units that it has, equal in every bit."""
+"""Replaces operations where a machine lacks POOL or MISC by operations of the units that it has, equal in every bit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SWITCHES = {"POOL": "build_pool", "MISC": "build_misc", "ROW": "build_rows"}
 
 
 def built(config: MachineConfig, op: Op, tensors: Mapping[str, Tensor]) -> Op:
-    """The operation, or another one that computes the same where the machine lacks its unit."""
+    """The operation, or another one that computes the same if the machine lacks its unit."""
     if isinstance(op, Eltwise) and op.kind in OVER_CHANNELS:
         _check_reduced(config, op, tensors[op.inputs[0]])
     if isinstance(op, Softmax | Normalisation):
@@ -61,7 +61,8 @@ def _check_row(config: MachineConfig, op: Op, source: Tensor) -> None:
 
 
 def _without_misc(config: MachineConfig, op: Eltwise | Upsample, tensors: Mapping[str, Tensor]) -> Op:
-    """Functions of one map are maxima over one pixel, copies of pixels are a transposed convolution by ones."""
+    """An operation in place of one on MISC. A function of one map becomes a maximum over one pixel; a resize becomes a
+    transposed convolution with weights of one."""
     channels = tensors[op.output].channels
     if isinstance(op, Upsample):
         ones = np.ones((channels, *op.factor, 1), np.int8)
@@ -73,7 +74,7 @@ def _without_misc(config: MachineConfig, op: Eltwise | Upsample, tensors: Mappin
 
 
 def _without_pool(config: MachineConfig, op: Pool, tensors: Mapping[str, Tensor]) -> Op:
-    """One pixel is a depthwise convolution by one, an average over whole windows one by ones."""
+    """A depthwise convolution with weights of one, in place of a maximum over one pixel or an average over whole windows."""
     channels = tensors[op.output].channels
     ones = np.ones((channels, *op.window.kernel, 1), np.int8)
     if op.kind is PoolKind.MAX and op.window.kernel == (1, 1):
@@ -96,7 +97,7 @@ def _unbuilt(config: MachineConfig, op: Op, unit: str, does: str) -> FitError:
 
 
 def _stays_inside(op: Pool, source: Tensor, target: Tensor) -> bool:
-    """Whether no window reaches beyond the map, so that all have as many pixels."""
+    """Whether no window reaches beyond the map, so that all windows have the same number of pixels."""
     sides = zip((source.height, source.width), (target.height, target.width), strict=True)
     return not any(op.window.pads) and all(
         (made - 1) * op.window.stride[i] + (op.window.kernel[i] - 1) * op.window.dilation[i] < size

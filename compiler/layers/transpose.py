@@ -1,8 +1,8 @@
 """Transposed convolution: one ordinary convolution for each phase of the output.
 
-Output row ``o`` gets tap ``k`` from input row ``(o + pad - k d) / s`` if that is whole. Rows of the same
-phase ``o mod s`` use the same taps, at neighbouring input rows: a convolution of stride 1 whose outputs lie
-``s`` rows apart. Columns alike.
+Output row ``o`` gets tap ``k`` from input row ``(o + pad - k d) / s`` if that is whole. Rows of the same phase ``o mod s`` use
+the same taps, at neighbouring input rows. So a phase is a convolution of stride 1 whose outputs lie ``s`` rows apart. The same
+holds for columns.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from isa.instructions import Buffer, Unit
 
 @dataclass(frozen=True)
 class Axis:
-    """One phase along one axis: outputs ``phase, phase + stride, ...``; taps in the order of rising input."""
+    """One phase along one axis: the outputs ``phase, phase + stride, ...``. Its taps are in the order of rising input."""
 
     phase: int
     taps: tuple[int, ...]
     before: int
-    """Padding of the phase's convolution: its output 0 first reads input ``-before``."""
+    """The padding of the phase's convolution: its output 0 first reads input ``-before``."""
     spacing: int
-    """Input distance of neighbouring taps."""
+    """The distance of neighbouring taps on the input."""
 
 
 def phases(stride: int, kernel: int, dilation: int, pad: int) -> list[Axis]:
@@ -60,7 +60,7 @@ class PhasePart:
 
 
 class TransposeLayer:
-    """A transposed convolution as its phases; each is a convolution that writes every ``s``-th row and column."""
+    """A transposed convolution as its phases. Each is a convolution that writes every ``s``-th row and column."""
 
     unit: Unit = Unit.CONV
     shifts: Shifts = ()
@@ -136,7 +136,7 @@ class TransposeLayer:
         entries = 0
         for segment in where[self.output].segments(rows):
             for found in self._emit_phase(layer, y, x, segment, block.part.block, at, where):
-                # The layer counts accumulator entries from 0; here they go on where a ring has cut the rows.
+                # The layer counts accumulator entries from 0. Here they go on after a place where a ring cut the rows.
                 touched = [access for access in (*found.reads, *found.writes) if access.space is Space.ACCUMULATOR]
                 values = found.values | {"a_addr": found.values["a_addr"] + entries} if touched else found.values
                 pending.append(
@@ -149,7 +149,10 @@ class TransposeLayer:
         self, layer: ConvLayer | DepthwiseLayer, y: Axis, x: Axis, segment: Rows, block: Block, at: ParameterWords,
         where: Mapping[str, Placed],
     ) -> Iterator[Pending]:  # fmt: skip
-        """The phase's rows within a segment that the ring does not cut, computed as if densely, written apart."""
+        """Yields the instructions of a phase in a segment that the ring does not cut.
+
+        The layer emits a dense map; its output fields are then changed so that rows and columns lie apart.
+        """
         s_y, s_x = self.transpose.window.stride
         first = -(-(segment.begin - y.phase) // s_y)
         rows = Rows(max(0, first), max(0, -(-(segment.end - y.phase) // s_y)))
@@ -169,7 +172,7 @@ class TransposeLayer:
 
 
 def _moved(accesses: Sequence[Access], entries: int) -> list[Access]:
-    """With accumulator entries counted from another one."""
+    """The accesses with accumulator entries counted from ``entries``."""
     return [replace(a, start=a.start + entries) if a.space is Space.ACCUMULATOR else a for a in accesses]
 
 

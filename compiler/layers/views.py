@@ -1,4 +1,4 @@
-"""Where a feature map lies in DRAM, and the LOAD and SAVE instructions that move its rows."""
+"""The place of a feature map in DRAM, and the LOAD and SAVE instructions that move its rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _SPACES = {Region.WORK: Space.WORK, Region.INPUT: Space.INPUT, Region.OUTPUT: Sp
 
 @dataclass(frozen=True)
 class View:
-    """Bytes of pixel ``(y, x)`` of batch element ``n``: ``offset + n * batch_stride + y * row_stride + x * step``.
+    """A map in DRAM. Pixel ``(y, x)`` of image ``n`` lies at ``offset + n * batch_stride + y * row_stride + x * step``.
 
-    A view may cover some channels of a wider map (concat, split), or some of its pixels (slice,
-    depth-to-space): that is what makes those operations free.
-    All channels of a pixel lie together, or in ``blocks``: so many channels each, which are a map of their own, and the bytes
-    from one block to the next.
+    A view may cover some channels of a wider map (concat, split), or some of its pixels (slice, depth-to-space). That is why
+    these operations cost nothing. All channels of a pixel lie together, or they lie in ``blocks``: the channels of a block,
+    which is a map of its own, and the bytes from one block to the next.
     """
 
     region: Region
@@ -34,15 +33,15 @@ class View:
     flip: bool = False
     blocks: tuple[int, int] | None = None
     lacking: int = 0
-    """Pixels that the last row has less than the others."""
+    """The pixels that the last row lacks."""
 
     def blocked(self, channels: int) -> View:
-        """The same bytes for a dense map whose channels lie in blocks of ``channels`` channels, which divide them."""
+        """A view of the same bytes as a dense map in blocks of ``channels`` channels, which divide the map's channels."""
         size = self.height * self.width * channels
         return replace(self, row_stride=self.width * channels, step=channels, blocks=(channels, size))
 
     def apart(self) -> Iterator[tuple[int, View]]:
-        """Each block as a view of its own, and its number; a map that is not blocked is one."""
+        """Yields each block as a view of its own, with its number. A map that is not blocked is one block."""
         if self.blocks is None:
             yield 0, self
             return
@@ -54,7 +53,7 @@ class View:
         return self.offset + batch * self.batch_stride + y * self.row_stride
 
     def channels_from(self, first: int, count: int) -> View:
-        """A view of some of the channels; whole blocks, if there are any."""
+        """A view of some of the channels. If the map is blocked, these are whole blocks."""
         if self.blocks is not None:
             channels, size = self.blocks
             return replace(self, offset=self.offset + first // channels * size, channels=count)
@@ -75,17 +74,17 @@ class View:
         return replace(self, height=height, width=width, row_stride=self.row_stride * rows, step=self.step * columns)
 
     def stacked(self, batch: int) -> View:
-        """A view of maps of one pixel as one map, an image in each row."""
+        """A view of a batch of maps of one pixel as one map with an image in each row."""
         return replace(self, height=batch, row_stride=self.batch_stride)
 
     def in_rows(self, pixels: int) -> View:
-        """A view of a map of one row, cut into rows of ``pixels`` pixels, of which the last one may have less."""
+        """A view of a map of one row, cut into rows of ``pixels`` pixels. The last row may have fewer."""
         rows = -(-self.width // pixels)
         lacking = rows * pixels - self.width
         return replace(self, height=rows, width=pixels, row_stride=pixels * self.step, lacking=lacking)
 
     def even(self, rows: Rows) -> Iterator[tuple[View, Rows]]:
-        """These rows in parts of equal width."""
+        """Yields these rows in parts of equal width, each with its view."""
         last = self.height - 1
         if not self.lacking or rows.end <= last:
             yield self, rows
@@ -100,7 +99,7 @@ class View:
         return self.step == self.channels
 
     def access(self, rows: Rows, batch: int) -> Access:
-        """The bytes of these rows, gaps between pixels included."""
+        """The bytes of these rows, including gaps between pixels."""
         start = self.row(rows.begin, batch)
         ends = (
             part.row(some.end - 1, batch) + (part.width - 1) * part.step + part.channels for part, some in self.even(rows)
@@ -108,12 +107,12 @@ class View:
         return self.stretch(start, max(ends, default=start) - start)
 
     def stretch(self, start: int, length: int) -> Access:
-        """So many bytes of its region."""
+        """The access to ``length`` bytes of its region."""
         return Access(_SPACES[self.region], start, length)
 
     @property
     def in_one_row(self) -> bool:
-        """Whether all pixels lie at equal distances."""
+        """Whether all pixels of the map lie at equal distances."""
         return self.height == 1 or self.row_stride == self.width * self.step
 
 
@@ -124,7 +123,7 @@ def dense_view(region: Region, offset: int, shape: tuple[int, int, int, int], fl
 
 @dataclass(frozen=True)
 class Fold:
-    """Kernel columns folded into channels: pixel ``x`` holds the bytes that output column ``x`` needs."""
+    """Kernel columns that are folded into channels: pixel ``x`` holds the bytes that output column ``x`` needs."""
 
     step: int
     run: int
@@ -139,7 +138,7 @@ class Fold:
 def load_rows(
     config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None
 ) -> Iterator[Pending]:
-    """Bring rows on chip; one instruction for each run of rows that the ring does not cut, and each block of channels."""
+    """Yields instructions that load rows: one for each run of rows that the ring does not cut, and each block of channels."""
     for number, block in view.apart():
         for part, some in block.even(rows):
             yield from _load_block(config, part, placed, some, batch, fold, number)
@@ -148,7 +147,7 @@ def load_rows(
 def _load_block(
     config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int, fold: Fold | None, first: int
 ) -> Iterator[Pending]:
-    """``first``: plane of the map on chip at which the block begins."""
+    """Yields the instructions that load a block. ``first``: the plane of the map on chip at which the block begins."""
     step, run = (fold.step, fold.run) if fold else (view.step, view.channels)
     pixels = fold.columns if fold else view.width
     vectors = -(-run // config.ic_p)
@@ -167,7 +166,7 @@ def _load_block(
 
 
 def save_rows(config: MachineConfig, view: View, placed: Placed, rows: Rows, batch: int) -> Iterator[Pending]:
-    """Write rows to DRAM; one instruction for each run of rows that the ring does not cut, and each block of channels."""
+    """Yields instructions that save rows: one for each run of rows that the ring does not cut, and each block of channels."""
     for number, block in view.apart():
         for part, some in block.even(rows):
             yield from _save_block(config, part, placed, some, batch, number)

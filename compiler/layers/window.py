@@ -1,4 +1,4 @@
-"""The window fields that CONV and POOL share, for rows and columns of a placed map."""
+"""The window fields that CONV and POOL have in common, for rows and columns of a placed map."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from compiler.layers.placed import Placed, Rows
 from compiler.xgraph.ops import Window
 
 MOST_SIDE = 4095
-"""Rows and columns that one instruction moves, reads or makes."""
+"""The most rows, or columns, that one instruction moves, reads or makes."""
 
 
 
 @dataclass(frozen=True)
 class WindowRows:
-    """Row ranges of a window over a map of ``height`` rows."""
+    """Computes the row ranges of a window over a map of ``height`` rows."""
 
     window: Window
     height: int
@@ -31,7 +31,7 @@ class WindowRows:
         return np.clip(output_begin * self.window.stride[0] - self.window.pads[0], 0, self.height)
 
     def needed(self, output: Rows) -> Rows:
-        """Both of one range, which instructions ask for one by one."""
+        """The input rows that a range of output rows needs. It uses no arrays, for instructions ask for one range at a time."""
         (k, _), (s, _), (d, _) = self.window.kernel, self.window.stride, self.window.dilation
         above = self.window.pads[0]
         last = (output.end - 1) * s - above + (k - 1) * d + 1
@@ -40,20 +40,20 @@ class WindowRows:
 
 
 def window_values(window: Window, source: Placed, rows: Rows, columns: Rows, pad_value: int) -> dict[str, int]:
-    """Fields for output rows and columns; ``vectors`` and the output's fields are the caller's.
+    """The fields for output rows and columns. The caller adds ``vectors`` and the fields of the output.
 
-    The local origin is the first row (column) inside the map that the first output needs, so pads are
-    what lies before it. Row offsets start at ``iy0``, the first tap's row: modulo the ring if rows wrap,
-    else modulo 2^24, where a negative one is never used to read.
+    The local origin is the first row (column) inside the map that the first output needs, so pads are what lies before it. Row
+    offsets start at ``iy0``, the first tap's row: modulo the ring if rows wrap, else modulo 2^24, where a negative one is never
+    used to read.
     """
     (k_h, k_w), (s_y, s_x), (d_y, d_x) = window.kernel, window.stride, window.dilation
     pad_t, pad_l = window.pads[0], window.pads[1]
     iy0 = rows.begin * s_y - pad_t
     ix0 = columns.begin * s_x - pad_l
     top, left = max(iy0, 0), max(ix0, 0)
-    if top >= source.height:  # only padding below the map is read: as good as only padding above it
+    if top >= source.height:  # only padding below the map is read, which equals only padding above it
         iy0, top = -((len(rows) - 1) * s_y + (k_h - 1) * d_y + 1), 0
-    if left >= source.width:  # nor is anything but padding read beside it
+    if left >= source.width:  # only padding beside the map is read
         ix0, left = -((len(columns) - 1) * s_x + (k_w - 1) * d_x + 1), 0
     values = {
         "i_addr": source.base + left,

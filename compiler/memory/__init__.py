@@ -1,1 +1,1 @@
-"""DRAM: where feature maps live, and for how long."""
+"""The places of feature maps in DRAM, and the time that they are in use."""

@@ -1,8 +1,8 @@
-"""Arena: where each block lies, in as few bytes as can be, with the proof or the gap.
+"""Arena: the place of each block, in as few bytes as possible, with a proof or a bound.
 
 No arena is smaller than the largest set of blocks that live at one time. First fit, in several orders, reaches that for
-most networks; else ``packing`` searches for it, and where it proves that there is none, for the least that there is.
-Effort is counted in choices, not in seconds: the same blocks always get the same places.
+most networks. Otherwise ``exact_places.Packing`` searches for it, or for the least total if it proves that there is none.
+Effort is counted in choices, not in seconds, so the same blocks always get the same places.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compiler.tuned import PACKING_CHOICES as EFFORT
 
 @dataclass(frozen=True)
 class Arena:
-    """``total`` bytes hold all blocks; ``bound``: no arena has fewer."""
+    """The offsets of blocks, in ``total`` bytes. No arena has fewer bytes than ``bound``."""
 
     offsets: tuple[int, ...]
     total: int
@@ -33,12 +33,12 @@ class Arena:
 
 
 def arrange(blocks: Sequence[Block], effort: int = EFFORT) -> Arena:
-    """Offsets of all blocks. Blocks that never live, or are empty, lie at 0."""
+    """The arena of these blocks. Blocks that never live, or are empty, lie at 0."""
     offsets = [0] * len(blocks)
     total = bound = 0
     real = [index for index, block in enumerate(blocks) if block.size > 0 and block.begin < block.end]
     parts = [[real[n] for n in part] for part in independent_parts([blocks[index] for index in real])]
-    # The part that needs the most decides how much room the others have anyway.
+    # The part that needs the most comes first: the others have as much room in any case.
     for part in sorted(parts, key=lambda part: (-largest_live_set([blocks[index] for index in part]), part)):
         found = _arrange_part([blocks[index] for index in part], total, effort)
         for index, offset in zip(part, found.offsets, strict=True):
@@ -48,7 +48,7 @@ def arrange(blocks: Sequence[Block], effort: int = EFFORT) -> Arena:
 
 
 def _arrange_part(blocks: Sequence[Block], enough: int, effort: int) -> Arena:
-    """``enough``: a total that need not be undercut."""
+    """The arena of blocks that share no time with others. ``enough``: a total that need not be undercut."""
     bound = largest_live_set(blocks)
     best: Sequence[int] = ()
     total = sum(block.size for block in blocks) + 1
@@ -59,7 +59,8 @@ def _arrange_part(blocks: Sequence[Block], enough: int, effort: int) -> Arena:
         if total <= max(bound, enough):
             break
     unit = math.gcd(*(block.size for block in blocks))
-    # Below ``unknown`` nothing was proved. Totals of packings in which each block rests on another are multiples of ``unit``.
+    # Totals from ``bound`` to ``unknown`` were not found, nor proved to be impossible. Totals of packings in which each block
+    # rests on another are multiples of ``unit``.
     unknown = bound
     while bound < total and total > enough:
         ceiling = max(unknown, enough) if unknown == bound else unknown + (total - unknown) // unit // 2 * unit
@@ -76,7 +77,7 @@ def _arrange_part(blocks: Sequence[Block], enough: int, effort: int) -> Arena:
 
 
 def pack(blocks: Sequence[Block], ceiling: int, effort: int = EFFORT) -> list[int] | bool | None:
-    """Offsets below the ceiling; False: proved that there are none; None: not found with this effort."""
+    """Finds offsets below the ceiling. False: there are none, which is proved. None: none were found with this effort."""
     ways = orders(blocks)
     limit = _FIRST_TRY
     while effort > 0:
@@ -94,7 +95,7 @@ def pack(blocks: Sequence[Block], ceiling: int, effort: int = EFFORT) -> list[in
 
 
 def first_fit(blocks: Sequence[Block], order: Sequence[int]) -> list[int]:
-    """Each block in turn at the lowest place that is free over its life."""
+    """Places each block in turn at the lowest offset that is free over its life."""
     begin, end, size = (np.array([getattr(block, name) for block in blocks], np.int64) for name in ("begin", "end", "size"))
     offsets = np.zeros(len(blocks), np.int64)
     placed = np.empty(0, np.intp)  # by offset

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Block:
-    """``size`` bytes that are in use in the half-open interval ``begin .. end`` of time."""
+    """A block of ``size`` bytes that are in use in the half-open interval ``begin .. end`` of time."""
 
     begin: int
     end: int
@@ -20,7 +20,7 @@ class Block:
 
 
 def spans(blocks: Sequence[Block]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Of each block the half-open interval of the ``sections`` that it is in; and the bytes of each section."""
+    """Returns, for each block, the half-open interval of its ``sections``, and the bytes of each section."""
     changes = sorted({time for block in blocks for time in (block.begin, block.end)})
     begins: dict[int, list[int]] = {time: [] for time in changes}
     ends: dict[int, list[int]] = {time: [] for time in changes}
@@ -61,12 +61,12 @@ def sections(blocks: Sequence[Block]) -> list[frozenset[int]]:
 
 
 def largest_live_set(blocks: Sequence[Block]) -> int:
-    """Bytes in use at the worst time: no arena is smaller."""
+    """The most bytes in use at one time. No arena is smaller."""
     return max(spans(blocks)[1], default=0)
 
 
 def independent_parts(blocks: Sequence[Block]) -> Iterator[list[int]]:
-    """The blocks (by index) in sets of which no two live at a time."""
+    """Yields the blocks (by index) in sets. No two blocks of different sets live at the same time."""
     part: list[int] = []
     end = 0
     for index in sorted(range(len(blocks)), key=lambda n: (blocks[n].begin, blocks[n].end, n)):

@@ -1,4 +1,4 @@
-"""The order that needs the least memory, exactly: best first over closed sets, from valley to valley.
+"""Finds the order that needs the least memory, exactly, by a best-first search over closed sets from valley to valley.
 
 A state is the set of tasks that have run. The bytes in use after a closed set are submodular. So a move that leads to no more
 bytes in use, without a higher peak than is needed anyway, can be made at once: it raises nothing that comes later. The search
@@ -18,12 +18,12 @@ from compiler.memory.valley import lowest_between
 from compiler.tuned import MOST_ORDER_STATES as MOST_STATES
 
 MOVES = 8
-"""Tasks that could run next, and tasks behind them, that are the work of a state; a state with more counts as several."""
+"""The tasks (those that could run next, and those behind them) that count as one state; a state with more counts as several."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """``peak`` is that of ``tasks``; no order has one below ``bound``."""
+    """An order of tasks and its peak. No order has a peak below ``bound``."""
 
     tasks: tuple[int, ...]
     peak: int
@@ -35,9 +35,9 @@ class Order:
 
 
 def least_order(tasks: Tasks, most_states: int = MOST_STATES, known: Sequence[int] | None = None) -> Order:
-    """The best order; with ``known`` (some order) nothing that is not better is looked at.
+    """The order of the least peak. With ``known`` (some order), the search looks only for a better one.
 
-    Where more states would be needed, the rest of the way is greedy, and the bound is what was proved by then.
+    If the search needs more than ``most_states``, the rest of the order is greedy, and the bound is what was proved by then.
     """
     return _Search(tasks, most_states, known).run()
 
@@ -92,13 +92,13 @@ class _Search:
         return Order(tuple(order), reached, min(self._bound, reached))
 
     def _climb(self, start: Mask, level: int, peak: int) -> tuple[list[int], int] | None:
-        """The way of lowest peak to a state with no more than ``level`` in use, or to the end. None: too many states."""
+        """Finds the way of lowest peak to a state with no more than ``level`` in use, or to the end. None: too many states."""
         tasks = self._tasks
         before, after, everything = tasks.before, tasks.after, tasks.everything
         origin: dict[Mask, tuple[Mask, int]] = {start: (0, -1)}
         cost = {start: peak}
         ready = sum(1 << task for task in members(everything & ~start) if not before[task] & ~start)
-        # Of states with one peak the one that got furthest comes first: where that peak is enough, its way is soon found.
+        # Among states of equal peak the one that got furthest comes first, so a way is soon found if that peak is enough.
         queue: list[tuple[int, int, int, Mask, Mask]] = [(peak, 0, level, start, ready)]
         while queue:
             highest, _, in_use, done, ready = heapq.heappop(queue)
@@ -112,7 +112,7 @@ class _Search:
                 running, then = tasks.step(done, task, in_use)
                 rise = running if running > highest else highest
                 if then <= in_use and rise <= highest:
-                    # Nothing is lost by doing this first, so nothing else need be looked at.
+                    # Doing this first loses nothing, so no other step need be looked at.
                     steps = [(rise, then, task)]
                     break
                 steps.append((rise, then, task))

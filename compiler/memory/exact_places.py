@@ -19,7 +19,7 @@ from compiler.memory.blocks import Block, sections, spans
 
 
 class _Kind(enum.IntEnum):
-    """The kinds of changes that can be undone."""
+    """Kinds of changes that can be undone."""
 
     FLOOR = 0
     EARLIEST = 1
@@ -27,17 +27,17 @@ class _Kind(enum.IntEnum):
 
 
 class OutOfEffortError(Exception):
-    """The search has made as many choices as it may."""
+    """Raised when the search has made as many choices as it may."""
 
 
 _Conflict = int | None
-"""A mask of sections; None: there is none, all is placed."""
+"""A mask of the sections that caused a failure. None: there is no failure, all blocks are placed."""
 _Search = Generator["_Search", _Conflict, _Conflict]
-"""Yields the searches that it needs the results of: so depth is not limited by the stack."""
+"""Yields the searches whose results it needs. So the stack does not limit the depth."""
 
 
 class Packing:
-    """The state of the search. ``rank``: in which order blocks are tried, the smallest first."""
+    """The state of the search. ``rank``: the place of each block in the order in which blocks are tried."""
 
     def __init__(self, blocks: Sequence[Block], ceiling: int, rank: Sequence[int], *, slack_first: bool, effort: int) -> None:
         self.offsets = [0] * len(blocks)
@@ -62,10 +62,10 @@ class Packing:
         self._earliest = [0] * len(blocks)
         self._trail: list[tuple[_Kind, int, int]] = []
         self._seen = 0
-        """The sections that were looked at since it was last cleared."""
+        """A mask of the sections that were looked at since it was last set to 0."""
 
     def solve(self) -> bool:
-        """Whether all blocks fit below the ceiling; then ``offsets`` says where."""
+        """Whether all blocks fit below the ceiling. If so, ``offsets`` has their places."""
         if min(self._slack, default=0) < 0 or not self._settle(set(range(len(self._left)))):
             return False
         stack: list[_Search] = [self._parts(0, len(self._left) - 1)]
@@ -80,7 +80,7 @@ class Packing:
         return result is None
 
     def _parts(self, begin: int, end: int) -> _Search:
-        """Places what is left in these sections: parts that share no block one after the other, the tightest first."""
+        """Places the blocks that are left in these sections, part by part. Parts share no block; the tightest comes first."""
         parts: list[tuple[int, int]] = []
         number = begin
         while number <= end:
@@ -142,7 +142,7 @@ class Packing:
         return conflict
 
     def _lowest(self, begin: int, end: int) -> tuple[int, list[int]]:
-        """A section of the lowest floor, and which blocks may rest there."""
+        """Returns a section of the lowest floor, and the blocks that may rest there."""
         numbers = [number for number in range(begin, end + 1) if self._left[number]]
         level = min([self._floor[number] for number in numbers])
         best: tuple[tuple[int, int], int, list[int]] | None = None
@@ -157,7 +157,7 @@ class Packing:
         return best[1], sorted(best[2], key=self._rank.__getitem__)
 
     def _place(self, index: int) -> bool:
-        """The block as low as it can be; False: something else has no room any more."""
+        """Places the block as low as it can be. False: another block has no room then."""
         offset, size = self._earliest[index], self._size[index]
         self.offsets[index] = offset
         self._seen |= self._span[index]
@@ -170,7 +170,7 @@ class Packing:
         return all(self._raise(number, offset + size, changed) for number in span) and self._settle(changed)
 
     def _lift(self, index: int) -> bool:
-        """The block does not lie at its lowest place: it rests on another one that is still to be placed."""
+        """Decides that the block lies above its lowest place, on a block that is still to be placed. False: that cannot be."""
         span = range(self._first[index], self._last[index] + 1)
         near = set().union(*(self._left[number] for number in span)) - {index}
         if not near:
@@ -180,7 +180,7 @@ class Packing:
         return self._settle(set(span))
 
     def _settle(self, changed: set[int]) -> bool:
-        """Raises floors to where the first block above them can start, as long as that raises any."""
+        """Raises each floor to the lowest place of a block above it, until no floor rises. False: a block has no room then."""
         earliest, size, ceiling = self._earliest, self._size, self._ceiling
         while changed:
             number = changed.pop()
@@ -216,7 +216,7 @@ class Packing:
         return True
 
     def _changed(self, mark: int) -> int:
-        """The sections in which something changed since then."""
+        """The sections that changed since the trail was ``mark`` long."""
         mask = 0
         for kind, index, _ in self._trail[mark:]:
             mask |= 1 << index if kind is _Kind.FLOOR else self._span[index]
@@ -237,7 +237,7 @@ class Packing:
 
 
 def orders(blocks: Sequence[Block]) -> list[tuple[Callable[[int], tuple[int, ...]], bool]]:
-    """Ways to search, the one that finds most first: the rank of a block, and whether sections of little slack go first."""
+    """The ways to search, the best first. A way is the rank of a block, and whether sections of little slack go first."""
     reach, totals = spans(blocks)
     width = [past - first for first, past in reach]
     crowd = [max(totals[first:past], default=0) for first, past in reach]

@@ -27,7 +27,7 @@ from compiler.tuned import MOST_FUSED_TASKS as MOST_TASKS
 
 @dataclass(frozen=True)
 class Fused:
-    """Tasks, each of which stands for original ones, in this order."""
+    """Tasks that stand for original ones. ``inside``: the original tasks of each, in their order."""
 
     tasks: Tasks
     inside: tuple[tuple[int, ...], ...]
@@ -53,7 +53,7 @@ def fuse(tasks: Tasks) -> Fused:
 
 
 def _disjoint(tasks: Tasks) -> list[_Fusion]:
-    """Fusions that share no task: one does not change whether another is right, for who comes before whom stays."""
+    """Finds fusions that share no task. No fusion affects another, for each leaves the order of other tasks as it is."""
     found: list[_Fusion] = []
     taken = 0
     tried: set[Mask] = set()
@@ -69,7 +69,7 @@ def _disjoint(tasks: Tasks) -> list[_Fusion]:
 
 
 def _candidates(tasks: Tasks) -> Iterator[Mask]:
-    """All between two tasks, with and without these two."""
+    """The sets of all tasks between two tasks, with and without these two."""
     for first in tasks.topological:
         near, edge = 0, tasks.after[first]
         while edge and near.bit_count() < 4 * MOST_TASKS:
@@ -88,9 +88,11 @@ def _candidates(tasks: Tasks) -> Iterator[Mask]:
 
 
 def _alone(tasks: Tasks, mask: Mask) -> tuple[Tasks, Tasks] | None:
-    """The set by itself, once as the last reader of all that it reads and once not as the last; None if other tasks matter to
-    it. A task before one of the set must come before all of it, and a task after one must come after all. Other tasks may only
-    touch a use of the set that is in use before it."""
+    """The tasks of the set by themselves, once as the last readers of all that they read, and once not as the last.
+
+    None: other tasks matter to the set. A task before one of the set must come before all of it, and a task after one must come
+    after all. Other tasks may only touch a use of the set that is in use before it.
+    """
     earlier = later = ~0
     needed = wanted = 0
     for task in members(mask):
@@ -158,7 +160,7 @@ def _steps(order: tuple[int, ...]) -> Iterator[tuple[Mask, int]]:
 
 
 def _stops(tasks: Tasks) -> list[Mask] | None:
-    """The closed sets of some but not all tasks; None: there are too many."""
+    """The closed sets of some but not all tasks. None: there are too many."""
     seen = {0}
     waiting = [0]
     while waiting:

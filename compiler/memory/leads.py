@@ -15,12 +15,12 @@ from math import inf
 from compiler.memory.blocks import Block
 
 Overlaps = Mapping[tuple[int, int], int]
-"""For a block that ends in the step in which another begins, in this order: bytes by which the other must begin below it."""
+"""For a block and another that begins in the step in which it ends: the bytes by which the other must begin below it."""
 
 
 @dataclass(frozen=True)
 class Touch:
-    """Bytes of a storage, counted from its start, that are read or written at one place of a program."""
+    """The bytes of a storage, counted from its start, that are read or written at one place of a program."""
 
     storage: str
     written: bool
@@ -29,9 +29,9 @@ class Touch:
 
 
 def leads(touches: Iterable[Touch], inputs: Iterable[str], outputs: Iterable[str]) -> dict[tuple[str, str], int]:
-    """For each input and output: by how many bytes the output must begin below the input.
+    """For each input and output: the bytes by which the output must begin below the input.
 
-    The most by which what is written at some place ends above what is read at a later one.
+    That is the most by which a write at some place of the program ends above a read at a later place.
     """
     unread = dict.fromkeys(inputs, inf)
     found = {(source, target): 0 for source in unread for target in outputs}
@@ -47,7 +47,7 @@ def leads(touches: Iterable[Touch], inputs: Iterable[str], outputs: Iterable[str
 
 
 def least_total(blocks: Sequence[Block], overlaps: Overlaps) -> int:
-    """No arena is smaller: what is in use at each time, less what may at best lie in two blocks at once."""
+    """A lower bound of the arena: at each time, the bytes in use less the most bytes that can lie in two blocks at once."""
     times = sorted({block.begin for block in blocks if block.begin < block.end})
     savings: dict[int, int] = {}
     for time in {blocks[target].begin for _, target in overlaps}:

@@ -1,4 +1,4 @@
-"""The order of least memory for the steps of a program, and what it needs."""
+"""Finds the order of least memory for the steps of a program, and the bytes that it needs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from isa.errors import TilewrightError
 from isa.names import nearest
 
 Ordering = Callable[[Tasks, Sequence[int]], Sequence[int]]
-"""An order in which tasks can run, given one that is known, and that is kept where it is as good."""
+"""Finds an order of tasks. It gets a known order, which it returns if it finds no better one."""
 
 
 def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], shared: bool = False) -> Tasks:
-    """The steps as tasks that touch the storages of WORK; ``needs``: which steps each must follow.
+    """The steps as tasks that touch the storages of WORK. ``needs``: for each step, the steps that it must follow.
 
-    ``shared``: inputs and outputs lie there, too.
+    ``shared``: inputs and outputs lie in WORK, too.
     """
     lives = lives_of(graph, steps)
     work = lives.in_work().work if shared else lives.work
@@ -32,7 +32,7 @@ def tasks_of(graph: XGraph, steps: Sequence[Step], needs: Sequence[set[int]], sh
 
 
 def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STATES) -> Order:
-    """An order of the least peak, as near as may be to the known one: kept where that is as good."""
+    """An order of the least peak that is found. The known order is kept, in full or in stretches, where it is as good."""
     fused = fuse(tasks)
     found = least_order(fused.tasks, most_states)
     order = fused.expanded(found.tasks)
@@ -47,7 +47,7 @@ def memory_order(tasks: Tasks, known: Sequence[int], most_states: int = MOST_STA
 
 
 def spliced(tasks: Tasks, known: Sequence[int], order: Sequence[int], peak: int) -> tuple[int, ...]:
-    """``order``, with the known one wherever both have run the same tasks before and after, and it needs no more."""
+    """``order`` with stretches of the known order: where both run the same tasks, and the known one stays within ``peak``."""
     made: list[int] = []
     begin = 0
     old = new = done = 0
@@ -77,7 +77,7 @@ def _least(tasks: Tasks, known: Sequence[int]) -> Sequence[int]:
 
 
 def _of_paper(module: str) -> Ordering:
-    """Loaded when it is asked for."""
+    """An ordering of a paper. Its module is loaded when it is asked for."""
 
     def ordering(tasks: Tasks, known: Sequence[int]) -> Sequence[int]:
         found: Sequence[int] = import_module(f"compiler.papers.memory_scheduling.{module}").order(tasks, known)
@@ -92,7 +92,7 @@ ORDERINGS: dict[str, Ordering] = {
     "programme": _of_paper("programme"),
     "pieces": _of_paper("pieces"),
 }
-"""All that ``compile --order`` knows."""
+"""The orderings that ``compile --order`` knows."""
 
 
 def ordering_of(name: str) -> Ordering:

@@ -1,4 +1,4 @@
-"""Which steps of a program need which storage: the one account of lifetimes, for places and for orders alike."""
+"""The lifetimes of storages: which steps of a program need each. Both places and orders are found from this."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Constant
 
 ALIGN = 64
-"""Every storage begins at a multiple of this many bytes: the bursts of DRAM, and the granules in which hazards are seen."""
+"""Every storage begins at a multiple of this many bytes. It suits the bursts of DRAM and the granules of hazards."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What runs at a time: a group on the machine, or a part on the host; and the maps in DRAM that it reads and writes."""
+    """A group on the machine or a part on the host, with the maps in DRAM that it reads and writes."""
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     on_host: bool = False
     takes: tuple[str, ...] = ()
-    """What it needs of other parts on the host: tensors that the machine has no map of."""
+    """The tensors that it needs of other parts on the host, and of which the machine has no map."""
     gives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The storage of one or several maps (parts of a concat, views). ``made`` and ``read``: the steps that write and read it,
-    by number."""
+    """The storage of one or several maps (parts of a concat, views).
+
+    ``made`` and ``read``: the numbers of the steps that write and read it.
+    """
 
     size: int
-    """In bytes, a multiple of ``ALIGN``."""
+    """The bytes of the storage, a multiple of ``ALIGN``."""
     made: tuple[int, ...]
     read: tuple[int, ...]
     given: bool = False
-    """In use before the first step."""
+    """Whether it is in use before the first step."""
     outlives: bool = False
-    """In use after the last step."""
+    """Whether it is in use after the last step."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +48,24 @@ class Lives:
 
     work: Mapping[str, Storage]
     input: Mapping[str, Storage]
-    """What the host provides: read by the machine and never written."""
+    """The storages that the host provides. The machine reads them and never writes them."""
     output: Mapping[str, Storage]
-    """What the host takes: it stays until the next run."""
+    """The storages that the host takes. They stay until the next run."""
 
     @property
     def of_host(self) -> frozenset[str]:
-        """What the machine shares with the host, in the host's representation."""
+        """The names of the storages that the machine shares with the host, in the host's representation."""
         return frozenset((*self.input, *self.output))
 
     def in_work(self) -> Lives:
-        """All in WORK: an input until its last reader, an output from its first maker."""
+        """The same storages, all in WORK: an input lives until its last reader, an output from its first maker."""
         given = {root: replace(each, given=True, outlives=not each.read) for root, each in self.input.items()}
         taken = {root: replace(each, outlives=True) for root, each in self.output.items()}
         return Lives({**self.work, **given, **taken}, {}, {})
 
 
 def lives_of(graph: XGraph, steps: Sequence[Step]) -> Lives:
-    """Of all but constants; ``steps`` need not be in an order in which they can run."""
+    """The lives of all storages but constants. ``steps`` need not be in an order in which they can run."""
     homes = storage_of(graph)
     made: dict[str, list[int]] = {}
     read: dict[str, list[int]] = {}
@@ -97,7 +99,7 @@ def aligned(size: int) -> int:
 def _only_host(
     steps: Sequence[Step], made: Mapping[str, Sequence[int]], read: Mapping[str, Sequence[int]], roots: Mapping[str, None]
 ) -> tuple[set[int], set[int]]:
-    """The host's steps that need nothing of the machine, and those that the machine needs nothing of."""
+    """The host's steps that need nothing of the machine, and the host's steps of which the machine needs nothing."""
     hosts = {number for number, step in enumerate(steps) if step.on_host}
     givers: dict[int, set[int]] = {number: set() for number in range(len(steps))}
     takers: dict[int, set[int]] = {number: set() for number in range(len(steps))}
@@ -112,7 +114,7 @@ def _only_host(
 
 
 def _closed(hosts: set[int], needed: Mapping[int, set[int]]) -> set[int]:
-    """The largest set of hosts whose needs are in the set."""
+    """The largest set of the host's steps whose needs are all in the set."""
     left = set(hosts)
     while True:
         leaving = {number for number in left if not needed[number] <= left}

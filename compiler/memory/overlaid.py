@@ -1,6 +1,6 @@
-"""Arena of blocks of which some may overlap: first fit in many orders, beside the exact arena without overlaps.
+"""Finds an arena of blocks of which some may overlap: by first fit in many orders, and exactly without overlaps.
 
-The lower bound (``overlap.least_total``) says what is left to be found.
+The lower bound (``leads.least_total``) says how much a better arena could save.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compiler.tuned import PACKING_CHOICES as EFFORT
 
 
 def overlaid(blocks: Sequence[Block], overlaps: Overlaps, effort: int = EFFORT) -> Arena:
-    """Offsets of all blocks; pairs in ``overlaps`` may share bytes as far as these say."""
+    """The arena of all blocks. Pairs in ``overlaps`` may share bytes as far as these say."""
     real = [n for n, block in enumerate(blocks) if block.size > 0 and block.begin < block.end]
     place = {index: n for n, index in enumerate(real)}
     kept = [blocks[index] for index in real]
@@ -60,7 +60,7 @@ def _first_fits(blocks: Sequence[Block], overlaps: Overlaps, bound: int) -> tupl
 def _improved(
     blocks: Sequence[Block], overlaps: Overlaps, near: Sequence[set[int]], lifts: Sequence[int], order: list[int]
 ) -> Iterator[list[int]]:
-    """Places the highest block first the next time, until an order comes again."""
+    """Yields offsets in several orders. Each time the block that ended highest moves to the front of the order."""
     seen: set[tuple[int, ...]] = set()
     rounds = min(ROUNDS, max(2, VISITS // max(1, sum(map(len, near)))))
     while tuple(order) not in seen and len(seen) < rounds:
@@ -75,7 +75,7 @@ def _improved(
 def _fit(
     blocks: Sequence[Block], overlaps: Overlaps, near: Sequence[set[int]], lifts: Sequence[int], order: Sequence[int]
 ) -> list[int]:
-    """Each block in turn at the lowest place, not below its lift, that those placed before leave free."""
+    """Places each block in turn at the lowest free offset that is not below its lift."""
     offsets = [-1] * len(blocks)
     for index in order:
         size = blocks[index].size
@@ -106,7 +106,7 @@ def _neighbours(blocks: Sequence[Block]) -> list[set[int]]:
 
 
 def _lifts(blocks: Sequence[Block], overlaps: Overlaps) -> list[int]:
-    """How far above the bottom a block must begin, so that what may overlap it has room to begin below it."""
+    """For each block: the bytes above the bottom at which it must begin, so that a block that overlaps it can begin below."""
     lifts = [0] * len(blocks)
     for index in sorted(range(len(blocks)), key=lambda n: -blocks[n].end):
         pairs = [(min(blocks[index].size, blocks[target].size - lead), -lead, target)

@@ -1,8 +1,7 @@
 """Views: concat, slice, reshape and interleave become places in shared storage, and cost nothing.
 
-Every map has a home: storage of its own, or part of another map's storage. A map that several others
-contain, or that is contained where its layout cannot be expressed, must be copied; ``needs_copy``
-tells the pass that inserts the copies.
+Every map has a home: storage of its own, or part of another map's storage. A map must be copied if several others contain it,
+or if its layout cannot be expressed within the map that contains it. ``needs_copy`` tells the pass that inserts the copies.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Home:
 
 @lru_cache(maxsize=4)
 def storage_of(graph: XGraph) -> dict[str, Home]:
-    """The home of every map; the graph must need no copies."""
+    """The home of every map. The graph must need no copies."""
     containers: dict[str, tuple[Op, int]] = {}
     for op in graph.ops:
         if isinstance(op, Concat | Interleave):
@@ -62,8 +61,11 @@ def storage_of(graph: XGraph) -> dict[str, Home]:
 
 
 def needs_copy(graph: XGraph) -> list[tuple[Op, int]]:
-    """Inputs of concats, interleaves and reshapes that must be copied first, and maps of which parameters are made whose pixels
-    lie at different distances."""
+    """The operations and the numbers of their inputs that must be copied first.
+
+    These are inputs of concats, interleaves and reshapes. If there are none, they are maps that serve as parameters and whose
+    pixels lie at different distances.
+    """
     found: list[tuple[Op, int]] = []
     contained: set[str] = set()
     for op in graph.ops:

@@ -1,4 +1,4 @@
-"""Memory-aware partitioning, for graphs that are too large to be ordered exactly in one piece.
+"""Memory-aware partitioning for graphs that are too large to be ordered exactly in one piece.
 
 An order is cut where little is in use. Each part is ordered by itself, between what is in use before it and after it. A cut
 costs nothing where only those bytes are in use that must be; cuts of least memory tend to be such cuts. Parts that stay below
@@ -16,7 +16,7 @@ from compiler.tuned import PART
 
 
 def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part: int = PART) -> tuple[int, ...]:
-    """An order that needs no more than the known one, cut where least is in use."""
+    """An order that needs no more than the known one. The known order is cut where the least is in use."""
 
     def exactly(alone: Tasks) -> Sequence[int]:
         return least_order(alone, most_states, range(len(alone))).tasks
@@ -27,9 +27,9 @@ def partitioned_order(tasks: Tasks, known: Sequence[int], most_states: int, part
 def ordered_parts(
     tasks: Tasks, known: Sequence[int], cuts: Sequence[int], solve: Callable[[Tasks], Sequence[int]]
 ) -> tuple[int, ...]:
-    """The known order with each stretch between two cuts ordered by itself; those of high peak come first.
+    """The known order with each stretch between two cuts ordered by itself. Stretches of high peak are ordered first.
 
-    ``solve``: an order of the tasks of a stretch, of which the known one is 0, 1, 2, ...
+    ``solve``: finds an order of the tasks of a stretch. The known order of them is 0, 1, 2, ...
     """
     stretches = {begin: tuple(known[begin:end]) for begin, end in pairwise([0, *cuts, len(known)])}
     done: dict[int, Mask] = {}
@@ -49,7 +49,7 @@ def ordered_parts(
 
 
 def cheap_cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
-    """Places between two tasks, no more than ``part`` apart, at which the sum of what is in use is least."""
+    """The places to cut, no more than ``part`` tasks apart. The sum of the bytes in use at the cuts is the least."""
     in_use = [tasks.in_use(0)]
     done = 0
     for task in known:
@@ -70,7 +70,10 @@ def cheap_cuts(tasks: Tasks, known: Sequence[int], part: int) -> list[int]:
 
 
 def _part(tasks: Tasks, done: Mask, stretch: Sequence[int]) -> tuple[Tasks, tuple[int, ...]]:
-    """The tasks of a stretch by themselves, and which they are: what others have begun is given, what they end outlives it."""
+    """The tasks of a stretch by themselves, and their numbers in the whole.
+
+    A use that tasks before the stretch began is given; one that tasks after it touch outlives it.
+    """
     names = tuple(stretch)
     place = {task: number for number, task in enumerate(names)}
     mask = sum(1 << task for task in names)

@@ -1,4 +1,4 @@
-"""What is to be ordered: tasks that touch storages, and which task must come before which.
+"""The tasks that are to be ordered, the storages that they touch, and which task must come before which.
 
 A storage is in use from the first task that touches it to the last. So a map of one maker, the target of a concat that several
 tasks fill, a network's input (in use from the start) and its output (in use to the end) are the same kind of thing. Masks stand
@@ -24,7 +24,7 @@ def members(mask: Mask) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Use:
-    """``size`` bytes that these tasks touch. ``given``: in use before the first task; ``outlives``: in use after the last."""
+    """The use of ``size`` bytes by these tasks. ``given``: in use before the first one. ``outlives``: in use after the last."""
 
     size: int
     tasks: Mask
@@ -34,9 +34,9 @@ class Use:
 
 @dataclass(frozen=True)
 class Tasks:
-    """Task ``n`` comes after all of ``before[n]``, and needs ``extra[n]`` bytes of its own while it runs.
+    """Tasks with their uses. Task ``n`` comes after all of ``before[n]``, and needs ``extra[n]`` more bytes while it runs.
 
-    ``extra`` is negative for a task that stands for several, of which none needs all that they touch.
+    ``extra`` is negative for a task that stands for several, if no moment of them needs all that they touch.
     """
 
     before: tuple[Mask, ...]
@@ -52,7 +52,7 @@ class Tasks:
 
     @cached_property
     def touched(self) -> tuple[tuple[int, ...], ...]:
-        """The uses that each task belongs to."""
+        """For each task, the numbers of its uses."""
         found: list[list[int]] = [[] for _ in self.before]
         for number, use in enumerate(self.uses):
             for task in members(use.tasks):
@@ -61,7 +61,7 @@ class Tasks:
 
     @cached_property
     def ancestors(self) -> tuple[Mask, ...]:
-        """All that must come before a task."""
+        """For each task, all tasks that must come before it."""
         found = list(self.before)
         for task in self.topological:
             for other in members(self.before[task]):
@@ -78,7 +78,7 @@ class Tasks:
 
     @cached_property
     def after(self) -> tuple[Mask, ...]:
-        """Which tasks name a task in their ``before``."""
+        """For each task, the tasks that name it in their ``before``."""
         found = [0] * len(self)
         for task, mask in enumerate(self.before):
             for other in members(mask):
@@ -87,7 +87,7 @@ class Tasks:
 
     @cached_property
     def topological(self) -> tuple[int, ...]:
-        """Some order in which the tasks can run: the first that can, again and again."""
+        """An order in which the tasks can run. It keeps to the order of their numbers where possible."""
         order: list[int] = []
         done = 0
         waiting = list(range(len(self.before)))
@@ -105,7 +105,7 @@ class Tasks:
         return tuple(order)
 
     def in_use(self, done: Mask) -> int:
-        """Bytes in use after these tasks, a closed set."""
+        """The bytes in use after the tasks ``done``, a closed set."""
         return sum(
             use.size
             for use in self.uses
@@ -114,7 +114,7 @@ class Tasks:
 
     @cached_property
     def _effects(self) -> tuple[tuple[tuple[Mask, int, bool, bool], ...], ...]:
-        """For each task and each of its uses: the other tasks, the size, whether the use begins and whether it ends at all."""
+        """For each task and each of its uses: the other tasks, the size, and whether the use has a begin and an end."""
         return tuple(
             tuple(
                 (use.tasks & ~(1 << task), use.size, not use.given, not use.outlives)
@@ -124,7 +124,7 @@ class Tasks:
         )  # fmt: skip
 
     def step(self, done: Mask, task: int, in_use: int) -> tuple[int, int]:
-        """Bytes in use while a task runs after ``done``, after which ``in_use`` are; and after it."""
+        """The bytes in use while a task runs after ``done``, and the bytes after it. ``in_use``: those after ``done``."""
         running, then = in_use + self.extra[task], in_use
         for others, size, begins, ends in self._effects[task]:
             if begins and not others & done:
@@ -141,7 +141,7 @@ class Tasks:
         return self.step(done, task, in_use)[1]
 
     def peak(self, order: Sequence[int], done: Mask = 0) -> int:
-        """The most bytes in use at a time, from when ``done`` have run; the order must be one in which the tasks can run."""
+        """The most bytes in use at a time while ``order`` runs after ``done``. The tasks must be able to run in this order."""
         in_use = most = self.in_use(done)
         for task in order:
             if self.before[task] & ~done or done >> task & 1:

@@ -1,4 +1,4 @@
-"""The closed set with the least in use between two others, as a least cut.
+"""Finds the closed set between two others with the fewest bytes in use, as a least cut.
 
 Bytes in use are a cut: a use counts if it has begun on one side and has not ended on it. So the least of them over all closed
 sets between two is found in polynomial time, by augmenting paths in layers (Dinic).
@@ -15,7 +15,7 @@ _FREE = 1 << 62
 
 
 def lowest_between(tasks: Tasks, low: Mask, high: Mask) -> Mask:
-    """A closed set that holds ``low``, lies in ``high`` and has the least bytes in use; ``high`` if none has less."""
+    """A closed set that holds ``low``, lies in ``high`` and has the fewest bytes in use. It is ``high`` if none has fewer."""
     inside = high & ~low
     if not inside & (inside - 1):
         return high if tasks.in_use(high) <= tasks.in_use(low) else low
@@ -62,14 +62,14 @@ class _Net:
         return len(self._links) - 1
 
     def link(self, begin: int, end: int, room: int) -> None:
-        """Links come in pairs, there and back: the other one of ``n`` is ``n ^ 1``."""
+        """Adds a link and its reverse, which has no room at first. The reverse of link ``n`` is ``n ^ 1``."""
         for at, to, capacity in ((begin, end, room), (end, begin, 0)):
             self._links[at].append(len(self._end))
             self._end.append(to)
             self._room.append(capacity)
 
     def reached(self) -> list[int]:
-        """How far each node is from the source, by links with room; -1: no way."""
+        """For each node, its distance from the source by links with room. -1: there is no way."""
         found = [-1] * len(self._links)
         found[self.SOURCE] = 0
         queue = deque([self.SOURCE])
@@ -82,7 +82,7 @@ class _Net:
         return found
 
     def fill(self) -> int:
-        """The most that flows from the source to the sink."""
+        """Fills the net, and returns the greatest flow from the source to the sink."""
         flow = 0
         while (layers := self.reached())[self.SINK] >= 0:
             following = [0] * len(self._links)
@@ -91,7 +91,7 @@ class _Net:
         return flow
 
     def _augment(self, layers: list[int], following: list[int]) -> int:
-        """Flow along one way through the layers; ``following``: of each node, how many of its links lead nowhere any more."""
+        """Adds the flow along one way through the layers. ``following``: for each node, how many of its links lead nowhere."""
         way: list[int] = []
         at = self.SOURCE
         while at != self.SINK:

@@ -1,1 +1,1 @@
-"""Passes over XGraph, one per file."""
+"""The passes over XGraph, one per file."""

@@ -1,4 +1,4 @@
-"""Taps that see nothing but padding add a constant: they leave the kernel, and what they add goes into the bias."""
+"""Cuts taps that see nothing but padding. They add a constant, which goes into the bias."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ INT32 = np.iinfo(np.int32)
 
 
 def cut_taps(graph: XGraph) -> XGraph:
-    """Cuts taps that see nothing but padding from all convolutions: on one pixel a kernel of 3 x 3 is one of 1 x 1, and so is
-    one that dilates beyond the map."""
+    """Cuts taps that see nothing but padding from all convolutions.
+
+    On a map of one pixel a kernel of 3 x 3 becomes one of 1 x 1, and so does one that dilates beyond the map.
+    """
     tensors = graph.tensors
     return graph.with_ops(
         with_less_taps(op, tensors[op.inputs[0]], tensors[op.output]) if isinstance(op, Conv) else op for op in graph.ops
@@ -23,7 +25,7 @@ def cut_taps(graph: XGraph) -> XGraph:
 
 
 def with_less_taps(op: Conv, source: Tensor, target: Tensor) -> Conv:
-    """Rows and columns at the kernel's edges are cut as long as no output pixel finds a pixel of the map under them."""
+    """The convolution without the rows and columns at the kernel's edges that see no pixel of the map for any output."""
     rows = _seen(op.window, 0, source.height, target.height)
     columns = _seen(op.window, 1, source.width, target.width)
     kernel = (len(rows), len(columns))
@@ -47,7 +49,7 @@ def with_less_taps(op: Conv, source: Tensor, target: Tensor) -> Conv:
 
 
 def _seen(window: Window, axis: int, size: int, made: int) -> range:
-    """The taps along an axis between the first and the last that lies within the map for any output; at least one."""
+    """The taps along an axis from the first to the last that lies within the map for any output. There is at least one."""
     places = np.arange(made) * window.stride[axis] - window.pads[axis]
     taps = [
         tap for tap in range(window.kernel[axis])

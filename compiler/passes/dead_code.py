@@ -1,4 +1,4 @@
-"""What nobody reads is not computed."""
+"""Removes operations whose results nobody reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compiler.xgraph.ops import Cpu
 
 
 def remove_dead(graph: XGraph) -> XGraph:
-    """Operations whose results lead to no output and no CPU part are removed."""
+    """Removes operations whose results lead to no output and no CPU part."""
     needed = set(graph.outputs)
     kept = []
     for op in reversed(graph.ops):

@@ -1,4 +1,4 @@
-"""Finishes put together: what two clamps and tables in a row amount to."""
+"""Combines two finishes in a row, each a clamp or a table, into one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Finishing = Conv | ConvTranspose | Pool | Eltwise | Product
 
 
 def followed_by(finish: Finish, table: Int8) -> Finish:
-    """The finish, then the function, in the simplest form."""
+    """The finish that does ``finish`` and then the function ``table``, in the simplest form."""
     if finish.table is not None:
         return replace(finish, table=table[finish.table.view(np.uint8)])
     inside = np.arange(finish.lo, finish.hi + 1)

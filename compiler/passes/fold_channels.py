@@ -1,4 +1,4 @@
-"""Channels that are only selected, or put in another order, are made or read in that order."""
+"""Folds operations that only select channels, or put them in another order, into their neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNIT = 1 << 23
 
 
 def fold_channels(graph: XGraph) -> XGraph:
-    """A channel order moves into the convolution before it, or into the dense 1x1 convolution after it."""
+    """Moves each channel order into the convolution before it, or into the dense 1x1 convolution after it."""
     ops: dict[str, Op] = {}
     for op in graph.ops:
         producer = ops.get(op.inputs[0]) if op.inputs else None
@@ -28,7 +28,7 @@ def fold_channels(graph: XGraph) -> XGraph:
 
 
 def _folded(graph: XGraph, producer: Conv, op: Op) -> Conv | None:
-    """One convolution in the place of both."""
+    """One convolution in place of both. None: they cannot be folded."""
     order = channel_order(op)
     if order is None and producer.groups == 1:
         order = _sliced(graph, op)
@@ -38,7 +38,7 @@ def _folded(graph: XGraph, producer: Conv, op: Op) -> Conv | None:
 
 
 def channel_order(op: Op) -> NDArray[np.intp] | None:
-    """For each output channel the input channel that it copies, if that is all the operation does."""
+    """For each output channel, the input channel that it copies. None: the operation does more than that."""
     if (
         not isinstance(op, Conv)
         or op.groups != 1
@@ -58,7 +58,7 @@ def channel_order(op: Op) -> NDArray[np.intp] | None:
 
 
 def _sliced(graph: XGraph, op: Op) -> NDArray[np.intp] | None:
-    """The channels that a slice keeps, if it keeps all rows and columns."""
+    """The channels that a slice keeps. None: it does not keep all rows and columns."""
     if not isinstance(op, Slice):
         return None
     before, after = graph.tensors[op.inputs[0]].shape, graph.tensors[op.output].shape
@@ -66,9 +66,9 @@ def _sliced(graph: XGraph, op: Op) -> NDArray[np.intp] | None:
 
 
 def _read(op: Conv, producer: Conv) -> Conv | None:
-    """The convolution over what the order reads; a channel that is not selected has no weight.
+    """The convolution ``op`` on the input of the channel order. A channel that is not selected has no weight.
 
-    It may not multiply more often than the two do.
+    None: it is no such pair, or the result would multiply more often than the two do.
     """
     order = channel_order(producer)
     if order is None or op.groups != 1 or op.window.kernel != (1, 1) or len(set(order)) < len(order):
@@ -82,7 +82,7 @@ def _read(op: Conv, producer: Conv) -> Conv | None:
 
 
 def _reordered(op: Conv, order: NDArray[np.intp]) -> Conv:
-    """Outputs in another order; groups that are torn apart become a dense convolution."""
+    """The convolution as a dense one, with its outputs in this order."""
     groups, outputs, inputs = op.groups, len(op.weights) // op.groups, op.weights.shape[3]
     dense = np.full((*op.weights.shape[:3], groups * inputs), op.weight_zp, np.int8)
     for g in range(groups):

@@ -1,4 +1,4 @@
-"""Padding that is a step of its own becomes the padding of the windows that read it."""
+"""Folds paddings that are operations of their own into the windows that read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_PAD = 255
 
 
 def fold_pads(graph: XGraph) -> XGraph:
-    """A pad moves into all its readers, if each is a window that pads with the same value."""
+    """Moves each pad into all its readers, if each of them is a window that pads with the same value or not at all."""
     folded: dict[str, Pool] = {}
     for op in graph.ops:
         if is_pad(op) and op.output not in graph.outputs:
@@ -36,7 +36,7 @@ def fold_pads(graph: XGraph) -> XGraph:
 
 
 def is_pad(op: Op) -> bool:
-    """A maximum over one pixel with nothing but padding to do."""
+    """Whether the operation only pads: a maximum over one pixel without a table or a clamp."""
     return (
         isinstance(op, Pool) and op.kind is PoolKind.MAX and op.window.kernel == (1, 1) and op.window.stride == (1, 1)
         and op.finish.table is None and (op.finish.zero_point, op.finish.lo, op.finish.hi) == (0, -128, 127)

@@ -1,4 +1,4 @@
-"""Point-wise fusion: a function of one map becomes the end of the operation that makes the map."""
+"""Point-wise fusion: moves a function of one map into the end of the operation that makes the map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler.xgraph.ops import Eltwise, Op, Pool, PoolKind
 
 
 def fold_pointwise(graph: XGraph) -> XGraph:
-    """Activations, requantisations and clamps move into the finish of the operation before them."""
+    """Moves activations, requantisations and clamps into the finish of the operation before them."""
     ops: dict[str, Op] = {}
     renamed: dict[str, str] = {}
     for op in graph.ops:
@@ -33,7 +33,7 @@ def fold_pointwise(graph: XGraph) -> XGraph:
 
 
 def _only_selects(op: Op) -> bool:
-    """Whether the operation hands bytes on: a table alone can then say that they mean something else."""
+    """Whether the operation hands bytes on as they are. Then only a table can say that the result means something else."""
     return isinstance(op, Pool) and op.kind is PoolKind.MAX
 
 

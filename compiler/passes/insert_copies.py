@@ -1,4 +1,4 @@
-"""Maps that several others contain, or whose place is fixed, are copied where a view alone cannot serve."""
+"""Inserts copies where a view cannot serve: for maps that several others contain, or whose place is fixed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiler.xgraph.ops import Eltwise, EltwiseKind, Finish, Op
 
 
 def insert_copies(graph: XGraph) -> XGraph:
-    """Before each input that ``needs_copy`` names, an element-wise copy."""
+    """Inserts an element-wise copy before each input that ``needs_copy`` names."""
     while True:
         wanted: dict[str, set[int]] = {}
         for op, index in needs_copy(graph):

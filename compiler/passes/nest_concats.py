@@ -1,4 +1,4 @@
-"""Concats that begin with the parts of another concat contain that one instead: then every part lies in one place."""
+"""Lets a concat that begins with the parts of another concat contain that one instead. Then every part lies in one place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.xgraph.ops import Concat, Op
 
 
 def nest_concats(graph: XGraph) -> XGraph:
-    """Where a concat repeats all parts of an earlier one and adds more (DenseNet), it joins the earlier map and those more."""
+    """Lets each concat that repeats all parts of an earlier one and adds more (DenseNet) join the earlier map and the rest."""
     known: dict[tuple[int, tuple[str, ...]], str] = {}
     ops: list[Op] = []
     for op in graph.ops:
@@ -23,7 +23,7 @@ def nest_concats(graph: XGraph) -> XGraph:
 
 
 def _longest(graph: XGraph, known: dict[tuple[int, tuple[str, ...]], str], op: Concat) -> tuple[int, str] | None:
-    """How many of the parts an earlier concat has joined, and its result, if that means the same."""
+    """The most first parts that an earlier concat joins, and its result. None: there is none whose bytes mean the same."""
     target = graph.tensors[op.output]
     for count in range(len(op.inputs) - 1, 1, -1):
         name = known.get((op.axis, op.inputs[:count]))

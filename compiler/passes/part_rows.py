@@ -1,6 +1,7 @@
-"""Heads of attention stay apart: what works pixel by pixel on their joined rows, where only the same rows are taken again.
+"""Keeps heads of attention apart: operations on their joined rows work on each part, if only the parts are read again.
 
-So do what is added to them, masks and positions: a constant is cut into the same rows, and one number a channel is for all.
+Their second operands, such as masks and positions, are cut, too. A constant is cut into the same rows; one number for each
+channel serves all parts.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from compiler.xgraph.tensor import Tensor
 
 _ROWS = 1
 PARTS = "/part"
-"""Between an operation's name and the number of its part; the first part has the name alone."""
+"""Stands between an operation's name and the number of its part. The first part has the name alone."""
 MOST_PARTS = 32
-"""Windows are more: what is added to all of them is one operation."""
+"""The most parts for which a second operand is cut. Windows of attention are more; they stay joined if there is one."""
 
 
 def whole_of(name: str) -> str:
-    """The name of the operation that the one of this name is a part of, if it is any."""
+    """The name of the whole operation of which the one of this name is a part. It is the same name if it is no part."""
     return re.sub(rf"{PARTS}\d+$", "", name)
 
 
 def part_rows(graph: XGraph) -> XGraph:
-    """Softmaxes and functions of joined products work on each part, where all that is read of the result are its parts."""
+    """Lets softmaxes and functions of joined products work on each part, if only the parts of the result are read."""
     gone: set[str] = set()
     put: dict[str, list[Op]] = {}
     tensors: dict[str, Tensor] = dict(graph.tensors)
@@ -65,7 +66,7 @@ def part_rows(graph: XGraph) -> XGraph:
 
 
 def _chain(graph: XGraph, op: Concat) -> list[Op]:
-    """The operations between joined products and what takes parts of their result; none, if there is anything else."""
+    """The operations between joined products and the slices that take parts of their result. Empty: there are other readers."""
     if not all(isinstance(graph.producer(name), Product) and sole_reader(graph, name, op) for name in op.inputs):
         return []
     found: list[Op] = []
@@ -85,7 +86,7 @@ def _chain(graph: XGraph, op: Concat) -> list[Op]:
 
 
 def _rows_of(graph: XGraph, op: Op, first: int, shape: tuple[int, int, int, int], name: str) -> Constant | None:
-    """Of a constant that an operation adds, those of a part; None: it adds none, or the same to all pixels."""
+    """The rows for one part of the constant that is an operand. None: there is no such constant, or it has one pixel."""
     held = graph.producer(op.inputs[1]) if len(op.inputs) > 1 else None
     if not isinstance(held, Constant) or held.values.shape[:3] == (1, 1, 1):
         return None
@@ -94,12 +95,12 @@ def _rows_of(graph: XGraph, op: Op, first: int, shape: tuple[int, int, int, int]
 
 
 def _parts_with(graph: XGraph, name: str) -> bool:
-    """Whether a second operand is there for each part: a constant, or one number a channel for all pixels."""
+    """Whether a second operand can serve each part: it is a constant, or has one number a channel for all pixels."""
     return isinstance(graph.producer(name), Constant) or graph.tensors[name].shape[:3] == (1, 1, 1)
 
 
 def _part(graph: XGraph, whole: Concat, op: Op) -> int:
-    """The part of the joined map whose rows it takes; -1, if it takes others, or is no view."""
+    """The number of the part of the joined map whose rows a slice takes. -1: it takes other rows, or is no such view."""
     if not isinstance(op, Slice) or op.output in graph.outputs or op.begin[1:] != (0, 0) or op.step != (1, 1):
         return -1
     rows = list(_begins(graph, whole))
@@ -109,7 +110,7 @@ def _part(graph: XGraph, whole: Concat, op: Op) -> int:
 
 
 def _begins(graph: XGraph, whole: Concat) -> Iterator[int]:
-    """The first row of each part."""
+    """Yields the first row of each part."""
     row = 0
     for name in whole.inputs:
         yield row

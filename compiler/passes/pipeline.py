@@ -1,4 +1,4 @@
-"""The passes in their order; the graph is verified after each."""
+"""The passes in their order. The graph is verified after each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 Watch = Callable[[str, XGraph], None]
-"""Shown what a stage made, by the stage's name."""
+"""Called with the name of each stage and the graph that it made."""
 
 
 def optimised(graph: XGraph, watch: Watch | None = None) -> XGraph:

@@ -1,4 +1,4 @@
-"""Operations that change nothing are left out."""
+"""Removes operations that change nothing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from compiler.xgraph.graph import XGraph
 from compiler.xgraph.ops import Concat, Cpu, Eltwise, Interleave, Op, Reshape, Slice
 
 VIEWS = (Concat, Slice, Interleave, Reshape)
-"""What shows bytes of a map under another name: both are int8, or both uint8."""
+"""Operations that show bytes of a map under another name. Both maps are int8, or both are uint8."""
 
 
 def remove_identities(graph: XGraph) -> XGraph:
-    """Copies and reshapes to the same shape go; their readers read the original.
+    """Removes copies and reshapes to the same shape. Their readers read the original.
 
-    On chip all is int8: a uint8 input is one that LOAD has made it.
+    On chip all maps are int8: LOAD converts a uint8 input.
     """
     renamed: dict[str, str] = {}
     ops: list[Op] = []

@@ -1,4 +1,4 @@
-"""The same view of the same map is made once."""
+"""Lets readers of equal views of one map share one view."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler.xgraph.ops import Cpu, Op, Reshape, Slice, Upsample, attributes
 
 
 def share_equal(graph: XGraph) -> XGraph:
-    """Equal slices, reshapes and upsamples of one map become one."""
+    """Makes one operation of equal slices, reshapes or upsamples of one map."""
     known: dict[tuple[object, ...], str] = {}
     renamed: dict[str, str] = {}
     ops: list[Op] = []

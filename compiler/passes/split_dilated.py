@@ -1,4 +1,4 @@
-"""A dilated convolution as dense convolutions of every d-th row, whose windows span fewer rows and so fit on chip.
+"""Splits a dilated convolution into dense convolutions of every d-th row, whose windows span fewer rows and so fit on chip.
 
 Output row ``y`` reads the input rows ``y - p + k d``. Let ``y = r + d j`` and ``r - p = d q + t``. Then it reads row
 ``j + k + q`` of the rows ``t, t + d, t + 2 d, ...``. So each of the ``d`` classes ``r`` of output rows is a convolution without
@@ -16,11 +16,11 @@ from compiler.xgraph.tensor import Tensor
 from compiler.xgraph.verify import verify
 
 PARTS = "/rows"
-"""Between an operation's name and the number of its part."""
+"""Stands between an operation's name and the number of its part."""
 
 
 def split_dilated(graph: XGraph, op: Op) -> XGraph | None:
-    """The graph with the rows of this operation in turn; None where that is no convolution that dilates over rows."""
+    """The graph with this operation split by rows. None: it is no convolution that dilates over rows, or cannot be split."""
     if not isinstance(op, Conv) or op.window.dilation[0] == 1 or op.window.stride[0] != 1:
         return None
     source, target = graph.tensors[op.inputs[0]], graph.tensors[op.output]

@@ -1,1 +1,1 @@
-"""How a group runs: its passes, steps, places on chip, and what they cost."""
+"""Plans how a group runs: its passes, its steps, its places on chip, and their cost."""

@@ -22,8 +22,10 @@ Planned = Callable[[Group], Plan]
 
 
 def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) -> Plan | None:
-    """The plan of the group in ``count`` bands, or as many as there are rows; None if one of them does not fit. ``planned``
-    plans a band."""
+    """The plan of the group in ``count`` bands, or in as many as there are rows. None: a band does not fit.
+
+    ``planned``: plans a band.
+    """
     cut = TileCut(config, group, ROWS)
     count = min(count, cut.most)
     if count < 2 or group.stacked:
@@ -55,7 +57,7 @@ def in_bands(config: MachineConfig, group: Group, count: int, planned: Planned) 
 
 
 def _kind(cut: TileCut, number: int, count: int) -> Hashable:
-    """Equal for bands that differ in nothing but where they begin."""
+    """A key that is equal for bands that differ only in where they begin."""
     spans = cut.spans(number, count)
     extents = tuple((name, past - first) for name, (first, past) in spans.items())
     return extents, tuple(tuple(cut.offsets(layer.op, spans)) for layer in cut.group.layers)

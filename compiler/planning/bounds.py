@@ -1,6 +1,7 @@
-"""What no plan of a group can undercut, told before it is placed or walked: it says which are looked at first, and which never.
+"""Lower bounds of the costs of plans, which are known before a plan is placed or walked.
 
-A new bound goes here. It may be as loose as one likes, but never more than ``pass_costs.py`` says of a pass.
+They decide which plans are looked at first, and which never. A new bound goes here. A bound may be loose, but never exceed what
+``pass_costs.py`` says of a pass.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ class Bounds:
         self.config, self._stepping = config, stepping
         self._moves: dict[tuple[Group, int], tuple[int, int]] = {}
         self._of_passes: dict[tuple[int, Residence, int, bool], Cost] = {}
-        """A residence is of one group."""
+        """The bounds of passes that are known. The group is not in the key, because a residence belongs to one group."""
 
     def beats(self, group: Group) -> int:
-        """Beats of the busiest unit."""
+        """The beats of the busiest unit."""
         return max(group.beats.values()) * self._stepping.batch
 
     def of_pass(
         self, group: Group, steps: int, residence: Residence, loads: Sequence[str], held: Collection[str]
     ) -> Cost:
-        """Bytes that a pass moves, which are exact, and cycles that it cannot undercut."""
-        # Where nothing streams, it is the same in however many steps.
+        """The bytes that a pass moves, which are exact, and a lower bound of its cycles."""
+        # Where nothing streams, the bound is the same for every number of steps.
         known = steps if residence.streams else 0, residence, len(loads), bool(held)
         if known not in self._of_passes:
             batch = self._stepping.batch
@@ -50,14 +51,14 @@ class Bounds:
         return self._of_passes[known]
 
     def of_walk(self, group: Group, residence: Residence) -> float:
-        """Cycles that a pass cannot undercut of which all cycles count. One less an image, for rounding."""
+        """A lower bound of the cycles of a pass, all of which count. It is one less for each image, for rounding."""
         return (cycles_at_least(self.config, group, residence, self._stepping.rows) - 1) * self._stepping.batch
 
     def word_bound(self, group: Group, held: Collection[str]) -> WordBound:
         return WordBound(self.config, group, held, self._stepping.rows)
 
     def of_cut(self, cut: Cut) -> Iterator[tuple[Cost, int, Sequence[str]]]:
-        """Bounds of plans in passes, for each number of passes, with maps held or not; none where no step is small enough."""
+        """Yields bounds of plans in passes, for each number of passes, with maps held or not, where the plans may fit."""
         for count in cut.counts():
             for held in (cut.whole, ()) if cut.whole else ((),):
                 bound = self._of_count(cut, count, held)
@@ -65,7 +66,11 @@ class Bounds:
                     yield bound, count, held
 
     def _of_count(self, cut: Cut, count: int, held: Sequence[str]) -> Cost | None:
-        """However few steps the maps leave room for, what the parameter buffers cannot keep is loaded again in each of them."""
+        """The bound for ``count`` passes. None: the maps do not fit in any number of steps.
+
+        It takes the fewest steps in which the maps may fit. Parameters beyond the room of the buffers are loaded again in each
+        step.
+        """
         stepping, config = self._stepping, self.config
         group = stepping.group
         words = self.word_bound(cut.maps(count - 1, count), held)
@@ -82,7 +87,7 @@ class Bounds:
         return Cost(max(self.beats(group), moved // config.axi_bytes) + count * least_of_a_pass(config), moved)
 
     def _maps(self, group: Group, loads: Sequence[str]) -> tuple[int, int]:
-        """Bytes that pass between DRAM and chip, of one image, and cycles that they take."""
+        """The bytes of maps that a pass moves for one image, and the cycles that they take."""
         key = group, len(loads)
         if key not in self._moves:
             rows = self._stepping.rows
@@ -95,11 +100,11 @@ class Bounds:
 
     @cached_property
     def _parameters(self) -> int:
-        """Bytes of all."""
+        """The bytes of all parameters of the group."""
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         return sum(block.bytes(self.config) for layer in self._stepping.group.layers for block in layer.blocks(depth))
 
     def _bytes(self, names: Sequence[str]) -> int:
-        """Bytes of these maps, for one image."""
+        """The bytes of these maps for one image."""
         tensors, rows = self._stepping.group.tensors, self._stepping.rows
         return sum(rows[name] * tensors[name].row_bytes for name in names)

@@ -1,6 +1,6 @@
-"""What a pass can be chosen from: ways over its rows, and residences of its parameters, as far as they fit and are as wanted.
+"""The candidates of a pass: ways over its rows, and residences of its parameters, if they fit and are as wanted.
 
-A new way to run a pass is proposed here; which one is taken, ``selection.py`` decides.
+A new way to run a pass is proposed here. ``selection.py`` decides which one is taken.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from isa.config import MachineConfig
 
 
 class Candidates:
-    """The candidates of the passes of one group. ``upwards``: rings are placed from the bottom of the buffer, else from the
-    top. ``partly``: some blocks of a layer may stay while the others stream."""
+    """The candidates of the passes of one group.
+
+    ``upwards``: rings are placed from the bottom of the buffer, else from the top. ``partly``: some blocks of a layer may stay
+    while the others stream. ``wanted``: the decisions of a schedule.
+    """
 
     def __init__(
         self, config: MachineConfig, stepping: Stepping, upwards: bool = True, partly: bool = False,
@@ -31,19 +34,19 @@ class Candidates:
         self.config, self.upwards, self.partly, self.wanted = config, upwards, partly, wanted
         self._stepping = stepping
         self.refused: ScheduleError | None = None
-        """The first reason why something is not as wanted."""
+        """The first reason why a candidate is not as wanted."""
         self._residences: dict[tuple[Group, bool, int | None], list[Residence]] = {}
         self._skews: dict[bool, dict[str, int]] = {}
         self._rings: dict[tuple[Group, bool, bool], list[Ring]] = {}
-        """Rings of a group, by whether it is pipelined and whether all maps are held that can be."""
+        """The rings of a group, by whether it is pipelined and whether maps are held."""
 
     def orders(self, steps: int, shared: bool) -> Sequence[bool]:
-        """Pipelined or one after the other; layers of which maps share words cannot run behind each other."""
+        """The orders of layers to try: pipelined (True), or one after the other, as layers must run whose maps share words."""
         found = (True, False) if steps > 1 and not shared else (False,)
         return [pipelined for pipelined in found if self.wanted.pipelined in (None, pipelined)]
 
     def way(self, group: Group, steps: int, pipelined: bool, held: Collection[str], shared: bool = False) -> Way | None:
-        """With every map in words of its own, or ``shared`` ones; None: it does not fit."""
+        """The way in which every map has words of its own, or maps share words (``shared``). None: it does not fit."""
         if pipelined not in self._skews:
             self._skews[pipelined] = _skew(group, pipelined)
         ranges, skew = self._stepping.ranges(steps), self._skews[pipelined]
@@ -67,7 +70,7 @@ class Candidates:
     def residences(
         self, group: Group, steps: int, held: Collection[str], number: int = 0, count: int = 1
     ) -> Sequence[Residence]:
-        """The residences of pass ``number`` of ``count``, which matters where a schedule tells passes apart."""
+        """The residences of pass ``number`` of ``count``. The number matters only if a schedule decides on parameters."""
         rounds = self._stepping.rounds(steps, held)
         as_wanted = self.wanted.parameters is not None
         key = group, rounds > 1, number if as_wanted else None
@@ -102,7 +105,11 @@ def suits(way: Way, residence: Residence) -> bool:
 
 
 def _skew(group: Group, pipelined: bool) -> dict[str, int]:
-    """Pipelined: each layer runs a step behind its makers, loads a step before, saves a step after."""
+    """The steps by which layers, loads and saves run behind.
+
+    If pipelined, a layer runs a step behind the makers of its operands, a load a step before its first reader, and a save a
+    step behind its maker. Else nothing runs behind.
+    """
     skew: dict[str, int] = {}
     made = {layer.output: layer for layer in group.layers}
     for layer in group.layers:

@@ -30,7 +30,7 @@ ROWS, COLUMNS = 0, 1
 
 @dataclass(frozen=True)
 class TileCut:
-    """How a group is cut by columns, or by rows."""
+    """The cut of a group by columns, or by rows."""
 
     config: MachineConfig
     group: Group
@@ -77,7 +77,7 @@ class TileCut:
             for layer in reversed(self.group.layers):
                 made = asked[self._alike[layer.output]]
                 if layer.op.repeats is not None:
-                    # Its first pixel is the first of its source, which others may have asked more of.
+                    # The copies begin with the first pixel of the source, of which other layers may have asked more.
                     factor = layer.op.repeats[self.axis]
                     least = self._needs(layer, layer.inputs[0], made)
                     read = asked.get(self._alike[layer.inputs[0]], least)

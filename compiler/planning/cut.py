@@ -32,7 +32,7 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True)
 class Cut:
-    """How a group can be cut by channels."""
+    """The cut of a group by channels."""
 
     config: MachineConfig
     group: Group
@@ -43,11 +43,11 @@ class Cut:
 
     @property
     def most(self) -> int:
-        """Passes in which every map still has a part."""
+        """The most passes in which every map still has a part."""
         return min(self.units.values())
 
     def counts(self) -> list[int]:
-        """Numbers of passes worth trying: those that change the widest part of a map."""
+        """The numbers of passes worth trying: those that change the widest part of a map."""
         found = {-(-units // part) for units in set(self.units.values()) for part in range(1, units)}
         return sorted(count for count in found if 1 < count <= self.most)
 
@@ -58,11 +58,11 @@ class Cut:
         return first, min(past, self.group.tensors[name].channels)
 
     def shape(self, number: int, count: int) -> tuple[int, ...]:
-        """The widths of all maps: equal for passes that planning cannot tell apart."""
+        """The channels of all maps in a pass. They are equal for passes that planning cannot tell apart."""
         return tuple(past - first for first, past in (self.channels(name, number, count) for name in self.units))
 
     def maps(self, number: int, count: int) -> Group:
-        """The group with the maps of a pass; its layers still compute all channels."""
+        """The group with the maps of a pass. Its layers still compute all channels."""
         tensors = dict(self.group.tensors)
         first_channel = dict(self.group.first_channel)
         for name in self.units:
@@ -72,7 +72,7 @@ class Cut:
         return replace(self.group, tensors=tensors, first_channel=first_channel)
 
     def part(self, number: int, count: int) -> Group:
-        """What a pass does. The last one has at least as many units of each map as any other."""
+        """The group of a pass. The last pass has at least as many units of each map as any other."""
         group = self.maps(number, count)
         layers = []
         for layer in group.layers:
@@ -87,7 +87,7 @@ class Cut:
 
 
 def cut_of(config: MachineConfig, group: Group) -> Cut | None:
-    """None: the group can only run over all channels at once, as where it puts maps together on chip."""
+    """The cut of a group. None: the group can only run over all channels at once, for example if it joins maps on chip."""
     if group.joined:
         return None
     whole: set[str] = set()

@@ -1,4 +1,4 @@
-"""Schemes of a group: plans that differ in what its neighbours notice, besides the plan that is best alone (NeoCPU).
+"""Schemes of a group: plans, besides the one that is best alone, that differ in their effect on neighbours (NeoCPU).
 
 The cycles of a plan alone say little about its cycles between two other groups. Few large steps wait longer for the group
 before, but issue fewer instructions. Passes need less of the weight buffer at a time, so the next group's weights come early.
@@ -24,14 +24,14 @@ from compiler.tuned import MOST_PASSES, THINNED
 from isa.config import MachineConfig
 
 Alone = Callable[[Plan], int]
-"""How many cycles a plan takes by itself."""
+"""Tells the cycles that a plan takes by itself."""
 _Rank = tuple[int, int, int]
-"""Cycles alone, bytes, words of the feature-map buffer."""
+"""The cycles alone, the bytes, and the words of the feature-map buffer."""
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """The decisions of a plan without names, so that it holds for all groups of one shape."""
+    """The decisions of a plan. They have no names of maps or layers, so they hold for all groups of one shape."""
 
     steps: int
     pipelined: bool
@@ -41,16 +41,16 @@ class Scheme:
     partly: bool
     """Whether some blocks of a layer's parameters may stay and others come again in every step."""
     turned: bool
-    """Placed from the other end of the feature-map buffer."""
+    """Whether maps are placed from the other end of the feature-map buffer."""
 
     @property
     def sort(self) -> object:
-        """One step, sequential, pipelined, in passes, or at the other end."""
+        """The sort: one step, sequential, pipelined or in passes, and whether it is at the other end."""
         return self.turned, self.passes > 1 or (self.steps > 1, self.pipelined)
 
     @property
     def kind(self) -> object:
-        """Plans are of one kind if their passes are equal and their steps differ by less than twice."""
+        """The kind. Plans of one kind have equal passes, and numbers of steps with the same highest bit."""
         return self.passes, self.held, self.pipelined, self.steps.bit_length(), self.partly, self.turned
 
 
@@ -60,14 +60,13 @@ def scheme_of(plan: Plan, turned: bool = False) -> Scheme:
 
 
 def whole_scheme(plan: Plan) -> Scheme | None:
-    """The scheme of a plan if it says everything about it; tiles, bands, shared words and decisions of a schedule are not in a
-    scheme."""
+    """The scheme of a plan. None: the plan has tiles, bands, shared words or decisions of a schedule, which no scheme says."""
     tiled = plan.tiles > 1 or plan.bands > 1
     return None if tiled or plan.way.in_turn or not plan.wanted.free else scheme_of(plan)
 
 
 def plan_as(config: MachineConfig, group: Group, scheme: Scheme, upwards: bool) -> Plan | None:
-    """The plan that a scheme stands for; None: it does not fit. ``upwards``: as the best plan alone would be placed."""
+    """The plan that a scheme stands for. None: it does not fit. ``upwards``: the end at which the best plan alone lies."""
     cut = cut_of(config, group) if scheme.held else None
     wanted = GroupSchedule(
         tuple(layer.op.name for layer in group.layers), scheme.steps, scheme.pipelined, scheme.passes, 1,
@@ -80,14 +79,14 @@ def plan_as(config: MachineConfig, group: Group, scheme: Scheme, upwards: bool) 
 
 
 def estimated(plan: Plan) -> int:
-    """Its cycles alone, by the planner."""
+    """The cycles of a plan alone, as the planner estimates them."""
     return plan.cost.cycles
 
 
 def schemes(config: MachineConfig, own: Plan, count: int, alone: Alone = estimated) -> list[Scheme]:
-    """At most ``count`` besides the group's best plan, ``own``, for cycles; the cheapest ``alone`` first.
+    """At most ``count`` schemes besides the group's best plan for cycles, ``own``. The cheapest ``alone`` come first.
 
-    None for a group that only fits in column tiles or bands, or of which a schedule decides anything.
+    A group gets none if it only fits in column tiles or bands, or if a schedule decides anything of it.
     """
     if own.tiles > 1 or own.bands > 1 or not own.wanted.free:
         return []
@@ -102,14 +101,14 @@ def schemes(config: MachineConfig, own: Plan, count: int, alone: Alone = estimat
 
 
 def _others(config: MachineConfig, own: Plan, alone: Alone) -> Iterator[tuple[_Rank, Scheme]]:
-    """All that fit, but for those that are too dear alone."""
+    """Yields all schemes that fit and are not too dear alone, with their ranks."""
     best = scheme_of(own)
     for scheme in _candidates(own.group, cut_of(config, own.group), own):
         plan = plan_as(config, own.group, scheme, own.upwards)
         if plan is None:
             continue
         found = {} if scheme == best else {scheme: plan}
-        # Where all parameters stay, or all come once, no part of them can stay.
+        # Only if parameters are loaded again can it help that a part of them stays.
         some = replace(scheme, partly=True)
         partly = plan_as(config, own.group, some, own.upwards) if plan.reloaded else None
         if partly is not None:

@@ -1,4 +1,4 @@
-"""Operations to groups: what each group reads and leaves, given which operations run together."""
+"""Makes groups of operations that run together: finds the maps that each group reads and leaves."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ from isa.errors import TilewrightError
 
 
 def machine_ops(graph: XGraph) -> list[Op]:
-    """Operations that a unit executes: neither views nor CPU parts."""
+    """The operations that a unit executes: neither views nor CPU parts."""
     return [op for op in graph.ops if not isinstance(op, (*VIEW_OPS, Cpu))]
 
 
 
 Lowered = dict[object, tuple[Fold | None, Layer]]
-"""Layers by operation and the form in which a group has it, and how their inputs are folded."""
+"""Layers, and the folds of their inputs, by operation and the form in which a group has it."""
 
 
 def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: Lowered | None = None) -> Group:
-    """The operations (in topological order) as one group; ``known``: of other groups of the graph, to take from and add to."""
+    """The operations (in topological order) as one group.
+
+    ``known``: layers that are lowered already, from groups of the same graph. New ones are added.
+    """
     made = dict.fromkeys(op.output for op in ops)
     table = joinable(graph, config)
     joined = {
@@ -103,7 +106,7 @@ def make_group(config: MachineConfig, graph: XGraph, ops: Sequence[Op], known: L
 
 
 def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ...]], name: str) -> bool:
-    """Whether a result is stored: it is asked for, or somebody else reads it, or a map that it is a part of."""
+    """Whether the group saves a result: it is an output, or another operation reads it or a map that it is a part of."""
     if name in graph.outputs:
         return True
     for user in graph.consumers(name):
@@ -116,7 +119,7 @@ def _leaves(graph: XGraph, ops: Sequence[Op], joined: Mapping[str, tuple[str, ..
 
 
 def _dense_only(ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> bool:
-    """Whether the group only computes dense layers, and what follows them pixel by pixel, for several images.
+    """Whether the group only computes dense layers, and what follows them pixel by pixel, for several images of one pixel.
 
     Then the batch becomes the height of one image, so that parameters serve all images at once.
     """
@@ -130,10 +133,10 @@ def _pointwise(ops: Sequence[Op]) -> bool:
 
 
 def _row_pixels(config: MachineConfig, ops: Sequence[Op], tensors: Mapping[str, Tensor]) -> int:
-    """Pixels of each row in which a group that works pixel by pixel on maps of one long row (tokens) goes over them; 0: none.
+    """The pixels of each row into which maps of one long row (tokens) are cut, if the group works pixel by pixel. Else 0.
 
-    Groups are tiled by rows. An eighth of the buffer holds all maps of a row. The number divides the long row, or leaves the
-    last row as full as can be. Of such numbers it is the greatest.
+    Groups are tiled by rows. An eighth of the buffer holds one row of all maps. Of the numbers up to that, those are best that
+    leave the last row fullest, and of these the greatest.
     """
     pixels = {(t.height, t.width) for t in tensors.values()}
     height, width = pixels.pop()

@@ -1,4 +1,4 @@
-"""Where the maps of a group lie in DRAM, whole and as each of its passes has them."""
+"""The places of the maps of a group in DRAM, whole and as each of its passes has them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from compiler.planning.operations import Group
 
 @dataclass(frozen=True)
 class Homes:
-    """Where maps lie in DRAM: where they are read from, and all the places they are written to."""
+    """The places in DRAM from which maps are loaded, and all those to which they are saved."""
 
     load: Mapping[str, View]
     save: Mapping[str, Sequence[View]]
     stored: Mapping[str, View] = field(default_factory=dict)
-    """Maps of which parameters are made; all passes have them whole."""
+    """The maps that serve as parameters. All passes have them whole."""
 
     def of(self, group: Group) -> Homes:
-        """For a group that holds only some channels, or pixels, of its maps."""
+        """The places for a group that holds only some channels, or pixels, of its maps."""
 
         def part(name: str, view: View) -> View:
             tensor = group.tensors[name]

@@ -1,4 +1,4 @@
-"""Concat on chip: maps that a group puts together in neighbouring planes instead of in DRAM.
+"""Concat on chip: a group joins maps in neighbouring planes instead of in DRAM.
 
 A plane holds ``ic_p`` channels of a map, and CONV writes whole output chunks. So each part starts a new plane. Where a part
 leaves lanes of its last plane unused, these lanes are holes: bytes of any value. Dense convolutions read holes with weights
@@ -24,7 +24,10 @@ from isa.config import MachineConfig
 
 @lru_cache(maxsize=4)
 def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ...]]:
-    """Concat's results, and their parts, of which units make all and units read all; some reader suits them."""
+    """The results of concats that may be joined on chip, and their parts.
+
+    Units make all parts, only units read the result, and at least one reader can read it as it lies on chip.
+    """
     found = {}
     for op in graph.ops:
         if isinstance(op, Concat) and op.axis == CHANNELS and op.output not in graph.outputs:
@@ -41,7 +44,10 @@ def joinable(graph: XGraph, config: MachineConfig) -> Mapping[str, tuple[str, ..
 
 
 def _whole_chunks(config: MachineConfig, maker: Op | None, part: Tensor) -> bool:
-    """Whether holes are those of maps of 8 bits: of one with 16 CONV writes whole chunks of two words for one."""
+    """Whether the part ends with a whole chunk of CONV, or has 8 bits. Only then do holes have the size of 8-bit maps.
+
+    For a map of 16 bits CONV writes whole chunks with two words in place of one.
+    """
     return not (isinstance(maker, LongConv) and maker.y16) or part.channels % (2 * config.ic_p * config.words_per_chunk) == 0
 
 
@@ -52,18 +58,18 @@ def reads_joined(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> bool
 
 
 def hole_channels(config: MachineConfig, parts: Sequence[Tensor]) -> list[int]:
-    """Unused lanes after each part; after the last one it does not matter."""
+    """The unused lanes after each part. Those after the last part do not matter and count as 0."""
     unit = config.ic_p * config.words_per_chunk
     return [*(-part.channels % unit for part in parts[:-1]), 0]
 
 
 def with_holes(config: MachineConfig, tensor: Tensor, parts: Sequence[Tensor]) -> Tensor:
-    """The map with its holes as channels."""
+    """The joined map with its holes counted as channels."""
     return replace(tensor, shape=(*tensor.shape[:3], tensor.channels + sum(hole_channels(config, parts))))
 
 
 def over_holes(config: MachineConfig, op: Op, parts: Sequence[Tensor]) -> Op:
-    """The operation on the map with holes: convolutions get weights there that count as zero."""
+    """The operation on the map with holes. A convolution gets weights for them that count as zero."""
     holes = hole_channels(config, parts)
     if not any(holes):
         return op

@@ -1,4 +1,4 @@
-"""Why a group fits at no tiling: what cannot be had in parts small enough for the configuration."""
+"""The reason why a group fits at no tiling: what cannot be cut into parts small enough for the configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isa.config import MachineConfig
 
 
 def misfit(config: MachineConfig, group: Group, name: str) -> FitError:
-    """``group``: the smallest part of the group called ``name`` that planning could have taken by itself."""
+    """The error that gives the reason. ``group``: the smallest part of the group ``name`` that planning could take."""
     condition, why = _why(config, group)
     return FitError(
         condition, f"layer {name}", f"no tiling fits configuration {config.name}: {why}", "choose one with larger buffers"

@@ -1,4 +1,4 @@
-"""What is made least: the one measure by which groups are planned, partitions compared, and programs emitted."""
+"""The objective that the compiler makes least, in plans of groups, in partitions and in programs."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Cost:
 
 @dataclass(frozen=True)
 class Objective:
-    """A weighted sum. Neither weight is negative: bounds rest on that."""
+    """A weighted sum of cycles and bytes. Neither weight is negative, which bounds rely on."""
 
     name: str
     cycle: int
     byte: int
 
     def __hash__(self) -> int:
-        """Asked for with each plan that is looked up; a name knows its hash."""
+        """The hash of the name, which is fast: it is asked for with each plan that is looked up."""
         return hash(self.name)
 
     def __call__(self, cost: Cost) -> int:
         return self.cycle * cost.cycles + self.byte * cost.dram_bytes
 
     def rank(self, cost: Cost) -> tuple[int, int, int]:
-        """Where the objective is equal, the faster cost comes first, then the one that moves fewer bytes."""
+        """A key that sorts costs by the objective, then by cycles, then by bytes."""
         return self(cost), cost.cycles, cost.dram_bytes
 
     def cycles_within(self, rank: tuple[int, int, int], dram_bytes: int) -> float:
-        """The cycles beyond which a cost of ``dram_bytes`` ranks behind this rank."""
+        """The most cycles with which a cost of ``dram_bytes`` does not rank behind this rank."""
         left = rank[0] - self.byte * dram_bytes
         if self.cycle:
             return left / self.cycle
@@ -50,12 +50,12 @@ class Objective:
 CYCLES = Objective("cycles", 1, 0)
 DRAM = Objective("dram", 0, 1)
 ENERGY = Objective("energy", 1, 4)
-"""A weight to choose by, not a measurement: MACs are the same in every partition, so bytes and time remain, and a byte from
+"""An estimate to choose by, not a measurement. MACs are the same in every partition, so bytes and time remain. A byte from
 DRAM is taken to cost as much as four cycles of the machine."""
 
 LEAN = Objective("lean", 16, 1)
-"""Cycles, but of nearly equal ones those with fewer bytes: what the bus carries for one group its neighbours wait for, which
-no group's own time shows."""
+"""Cycles, and fewer bytes where cycles are nearly equal. The neighbours of a group wait for what the bus carries for it,
+which the group's own time does not show."""
 
 OBJECTIVES: dict[str, Objective] = {objective.name: objective for objective in (CYCLES, DRAM, ENERGY)}
-"""What a user may ask for."""
+"""The objectives that a user may ask for."""

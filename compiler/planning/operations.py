@@ -27,11 +27,11 @@ class Group:
     """For an input that is read with strides: the row stride and the column stride. ``tensors`` holds only the rows and columns
     that are read."""
     stacked: bool = False
-    """The images of the batch are the rows of one image."""
+    """Whether the images of the batch are the rows of one image."""
     row_pixels: int = 0
     """If not 0, the maps have one row each, and it is cut into rows of this many pixels."""
     lacking: int = 0
-    """Pixels that the last of these rows has less than the others: they are computed, and never loaded or saved."""
+    """The pixels that the last of these rows lacks. They are computed, but never loaded or saved."""
     first_channel: Mapping[str, int] = field(default_factory=dict)
     """The first channel of each map of which the group holds only some channels (``cut.py``)."""
     first_column: Mapping[str, int] = field(default_factory=dict)
@@ -39,13 +39,13 @@ class Group:
     first_row: Mapping[str, int] = field(default_factory=dict)
     """The first row of each map of which the group holds only some rows (``bands.py``)."""
     stored: tuple[str, ...] = ()
-    """Maps in DRAM of which layers make parameters; they need no room in the feature-map buffer."""
+    """The maps in DRAM that serve as parameters of layers. They need no room in the feature-map buffer."""
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each map that is put together on chip: its parts in the order of channels. Each part is made or loaded."""
 
     @property
     def tables(self) -> tuple[Layer, ...]:
-        """Layers that need an activation table; each keeps its own through all steps."""
+        """The layers that need an activation table. Each keeps its own through all steps."""
         return tuple(layer for layer in self.layers if layer.table is not None)
 
     @cached_property
@@ -68,7 +68,7 @@ class Group:
         return bool(self.first_channel or self.first_column or self.first_row)
 
     def sources(self, layer: Layer) -> tuple[str, ...]:
-        """The maps that the layer reads; for a joined map its parts."""
+        """The maps that the layer reads. A joined map stands for its parts."""
         return self._sources[layer.output] if self.joined else layer.inputs
 
     @cached_property
@@ -79,7 +79,7 @@ class Group:
         }  # fmt: skip
 
     def vectors(self, config: MachineConfig, tensor: str) -> int:
-        """Planes of the map on chip: whole output chunks, for CONV writes all words of one."""
+        """The planes of the map on chip. They are whole output chunks, because CONV writes all words of a chunk."""
         if tensor in self.folds:
             return self.folds[tensor].vectors(config)
         if tensor in self.joined:
@@ -90,7 +90,7 @@ class Group:
 
     @cached_property
     def _bytes(self) -> dict[str, int]:
-        """Words for one of a chunk, of the maps that CONV makes."""
+        """For each map that CONV makes: the words that take the place of one word of a chunk."""
         return {layer.output: layer.y_vectors for layer in self.layers if isinstance(layer, ArrayLayer)}
 
     def width(self, tensor: str) -> int:
@@ -98,17 +98,17 @@ class Group:
 
     @cached_property
     def widest(self) -> int:
-        """Columns of the widest map."""
+        """The columns of the widest map."""
         return max(self.width(name) for name in self.tensors)
 
     @cached_property
     def highest(self) -> int:
-        """Rows of the highest map."""
+        """The rows of the highest map."""
         return max(tensor.height for tensor in self.tensors.values())
 
     @cached_property
     def beats(self) -> dict[Unit, int]:
-        """What each unit must do at least."""
+        """The fewest beats of each unit for one image."""
         beats: dict[Unit, int] = {}
         for layer in self.layers:
             beats[layer.unit] = beats.get(layer.unit, 0) + layer.beats

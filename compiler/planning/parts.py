@@ -14,16 +14,16 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """All go over the rows alike, as suits the widest of them."""
+    """The parts of a group. All go over the rows in the same way, one that suits the widest of them."""
 
     count: int
     part: Callable[[int], Group]
     shape: Callable[[int], object]
-    """Equal for parts that planning cannot tell apart."""
+    """Tells a key that is equal for parts that planning cannot tell apart."""
     widest: Callable[[], Group]
-    """What suits it suits all parts; of channel passes, the last one."""
+    """Tells a part such that a way that suits it suits all parts. Of channel passes it is the last one."""
     tiles: int = 1
-    """Column tiles in each pass; ``count`` counts the tiles of all passes."""
+    """The column tiles in each pass. ``count`` counts the tiles of all passes."""
 
 
 def whole(group: Group) -> Parts:
@@ -36,7 +36,7 @@ def passes(cut: Cut, count: int) -> Parts:
 
 
 def smallest(config: MachineConfig, group: Group, cut: Cut | None, columns: bool) -> Group:
-    """A part of the group in as many passes, and as many tiles, as there can be."""
+    """A part of the group in the most passes and, if ``columns``, in the most tiles."""
     part = group if cut is None else cut.part(cut.most - 1, cut.most)
     narrow = TileCut(config, part)
     if not columns or narrow.most == 1:
@@ -45,12 +45,12 @@ def smallest(config: MachineConfig, group: Group, cut: Cut | None, columns: bool
 
 
 def grid(config: MachineConfig, outer: Parts, count: int) -> Parts:
-    """So many column tiles in each of the outer parts."""
+    """The parts with ``count`` column tiles in each of the outer parts."""
     return _grid(outer, lru_cache(maxsize=None)(lambda number: TileCut(config, outer.part(number))), count)
 
 
 def tiles(config: MachineConfig, group: Group, cut: Cut | None) -> Iterator[list[Parts]]:
-    """For each number of channel passes, the fewest first: numbers of column tiles, the fewest first."""
+    """Yields, for each number of channel passes, the parts with each number of column tiles. The fewest come first."""
     for count in (1, *(cut.counts() if cut else ())):
         yield [*_tiles(config, whole(group) if cut is None or count == 1 else passes(cut, count))]
 
@@ -62,7 +62,7 @@ def _tiles(config: MachineConfig, outer: Parts) -> Iterator[Parts]:
 
 
 def _grid(outer: Parts, cuts: Callable[[int], TileCut], count: int) -> Parts:
-    """Every pass in column tiles: the parameters of a pass stay the same while its tiles go by."""
+    """The parts with every pass in column tiles. The tiles of a pass follow each other, so its parameters serve all of them."""
 
     def shape(number: int) -> object:
         return outer.shape(number // count), cuts(number // count).shape(number % count, count)

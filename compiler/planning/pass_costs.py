@@ -1,4 +1,4 @@
-"""What a pass costs: its bytes, exactly, and its cycles by the walk, as far as neighbours do not hide them."""
+"""The cost of a pass: its bytes, which are exact, and its cycles by the walk, as far as neighbours do not hide them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isa.config import MachineConfig
 
 
 class Costs:
-    """Costs of the passes of one group, for the whole batch; each pass is walked once."""
+    """Tells the costs of the passes of one group for the whole batch. Each pass is walked once."""
 
     def __init__(self, config: MachineConfig, bounds: Bounds, batch: int) -> None:
         self.config, self._bounds, self._batch = config, bounds, batch
@@ -24,7 +24,7 @@ class Costs:
         self, group: Group, way: Way, residence: Residence, loads: Sequence[str], held: Collection[str],
         limit: float = inf, most: float = inf,
     ) -> Cost | None:  # fmt: skip
-        """None: its busiest unit works for more than ``limit`` cycles, or it costs more than ``most``."""
+        """The cost of a pass. None: its busiest unit works for more than ``limit`` cycles, or it takes more than ``most``."""
         least = self._bounds.of_pass(group, way.ranges.steps, residence, loads, held)
         if least.cycles > most:
             return None
@@ -38,9 +38,10 @@ class Costs:
         return Cost(max(least.cycles, self._walked[known] * self._batch), least.dram_bytes)
 
     def _ends(self, group: Group, way: Way, residence: Residence) -> float:
-        """The share that counts of what a pass takes before and after its busiest unit works.
+        """The share that counts of the cycles of a pass before and after its busiest unit works.
 
-        Neighbouring groups overlap if both fit on chip, as they do where each takes up to half of it; passes do not overlap.
+        Neighbouring groups overlap if both fit on chip. They are taken to do so where a group takes up to half of it. Passes do
+        not overlap.
         """
         if group.partial:
             return 1.0

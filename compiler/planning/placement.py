@@ -1,4 +1,4 @@
-"""Where the maps of a group lie on chip: one ring after another, each just long enough."""
+"""Places the maps of a group on chip: one ring after another, each just long enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _SizedRing(NamedTuple):
     """A ring with its number of rows, and the maps that lie in it."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map: its first channel vector, and their number."""
+    """For each map: its first channel vector, and the number of its channel vectors."""
     rows: int
     pitch: int
     vectors: int
@@ -29,10 +29,10 @@ class _SizedRing(NamedTuple):
     """Whether POOL reads it."""
 
     def apart(self, phases: int) -> int:
-        """Words between planes such that the channel vectors of a pixel lie by turns in either half of ``phases`` banks.
+        """The words between planes that put the channel vectors of a pixel by turns in either half of ``phases`` banks.
 
-        CONV reads all channel vectors of a few pixels before it goes on: in one half, it would keep other units out of it
-        for as long.
+        CONV reads all channel vectors of a few pixels before it goes on. If they lay in one half, CONV would keep other units
+        out of that half for as long.
         """
         return (phases // 2 - self.rows * self.pitch) % phases if self.vectors > 1 else 0
 
@@ -41,13 +41,12 @@ class _SizedRing(NamedTuple):
 
 
 class Ring(NamedTuple):
-    """What a ring is in however many steps, as long as the same layers run behind."""
+    """The part of a ring that is the same for every number of steps, as long as the same layers run behind."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map in the ring: its first channel vector, and their number."""
+    """For each map in the ring: its first channel vector, and the number of its channel vectors."""
     lives: Sequence[tuple[str, str, int]]
-    """For each use: the map that is made, the map that is read from it, and by how many steps later; empty if the map is
-    held."""
+    """For each use: the map that is made, the map that is read from it, and by how many steps later. Empty: the map is held."""
     least: int
     height: int
     pitch: int
@@ -56,7 +55,7 @@ class Ring(NamedTuple):
     """Whether POOL reads it."""
 
     def rows(self, ranges: Ranges) -> int:
-        """That it has at least."""
+        """The fewest rows of the ring."""
         if not self.lives:
             return self.height
         return min(self.height, max([self.least, *[ranges.rows_kept(*life) for life in self.lives]]))
@@ -66,7 +65,7 @@ class Ring(NamedTuple):
 
 
 def rings_of(config: MachineConfig, group: Group, skew: Mapping[str, int], held: Collection[str] = ()) -> list[Ring]:
-    """``skew``: steps by which layers, loads and saves run behind. ``held``: maps that stay in full."""
+    """The rings of a group. ``skew``: steps by which layers, loads and saves run behind. ``held``: maps that stay in full."""
     of_pool = {name for layer in group.layers if layer.unit is Unit.POOL for name in group.sources(layer)}
     found = []
     for tenancy in tenancies(config, group):
@@ -80,11 +79,15 @@ def rings_of(config: MachineConfig, group: Group, skew: Mapping[str, int], held:
 def place(
     config: MachineConfig, group: Group, ranges: Ranges, rings: Sequence[Ring], upwards: bool
 ) -> dict[str, Placed] | None:
-    """Rings one after another; None if they do not fit.
+    """Places the rings one after another. None: they do not fit.
 
-    If the buffer has room for that, each at a bank group's start, and planes apart (``_SizedRing.apart``). Else those that POOL
-    reads in other bank groups than all others, so that it does not meet CONV, which goes first: in a group of point-wise and
-    depthwise convolutions both read in every cycle, in others POOL has time to wait. Else only planes apart; else as they come.
+    The first of these ways is taken for which the buffer has room:
+    - each ring at a bank group's start, with its planes apart (``_SizedRing.apart``);
+    - if POOL is busy, the rings that POOL reads in other bank groups than the others. There CONV, which goes first, does not
+      hold up POOL. In a group of point-wise and depthwise convolutions both read in every cycle; in others POOL has time to
+      wait;
+    - rings without a gap, with planes apart;
+    - rings and planes without gaps.
 
     ``upwards``: from the buffer's bottom, else from its top.
     """
@@ -110,7 +113,10 @@ def place(
 def _in_a_row(
     config: MachineConfig, rings: Sequence[_SizedRing], aligned: Collection[int], phases: int, upwards: bool
 ) -> list[tuple[_SizedRing, int, int, int]] | None:
-    """One behind the other, those with the numbers in ``aligned`` from a bank group's start, or down from its end."""
+    """Places one ring behind the other. None: they do not fit.
+
+    Rings with the numbers in ``aligned`` begin at a bank group's start, or end at its end if placed downwards.
+    """
     whole = config.fm_phases * config.fm_depth
     where = 0
     bases = []
@@ -127,7 +133,10 @@ def _in_a_row(
 def place_shared(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str]
 ) -> tuple[dict[str, Placed], frozenset[str]] | None:
-    """Rings that share words, and the layers that slide (``Way.sliding``); only where no layer runs behind another."""
+    """Places rings that share words, and tells which layers slide (``Way.sliding``).
+
+    None: a layer runs behind another, or no places are found.
+    """
     if any(skew.values()):
         return None
     rings = [ring.rows(ranges) for ring in rings_of(config, group, skew, held)]
@@ -137,9 +146,9 @@ def place_shared(
 def place_as(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], held: Collection[str], wanted: GroupSchedule
 ) -> tuple[dict[str, Placed], bool, frozenset[str]]:
-    """Rings as a schedule has them, whether any share words, and which layers slide then (``Way.sliding``).
+    """Places rings as a schedule has them, and tells whether any share words, and which layers slide then (``Way.sliding``).
 
-    Refused where one is too short, too narrow, or destroys another.
+    It refuses a ring that is too short, too narrow, ends beyond the buffer, or destroys another.
     """
     assert wanted.rings is not None
     sized = {
@@ -186,7 +195,7 @@ def _ring_as(config: MachineConfig, group: Group, ranges: Ranges, least: _SizedR
 
 
 def _placed(group: Group, bases: Sequence[tuple[_SizedRing, int, int, int]]) -> Iterator[tuple[str, Placed]]:
-    """``bases``: of each ring, its first word, how far its planes are apart, and its shift."""
+    """Yields each map with its place. ``bases``: each ring, its first word, the words between its planes, and its shift."""
     for ring, base, apart, shift in bases:
         plane = ring.rows * ring.pitch + apart
         for name, first, planes in ring.planes:

@@ -1,4 +1,4 @@
-"""How a group is executed: passes over its channels, steps, rings, which parameters stay on chip, and where everything lies."""
+"""The plan of a group: passes over its channels, steps, rings, the parameters that stay on chip, and all places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """Once over the rows, of all channels or of some."""
+    """A pass: the group once over its rows, with all channels or some."""
 
     group: Group
     ranges: Ranges
@@ -30,7 +30,7 @@ class Pass:
     placed: Mapping[str, Placed]
     residence: Residence
     loads: Sequence[str]
-    """Inputs, but for those that an earlier pass left on chip."""
+    """The inputs that the pass loads: all but those that an earlier pass left on chip."""
     in_turn: bool = False
     """Whether maps are loaded and saved in turn with the layers (see ``sequence``)."""
 
@@ -45,7 +45,7 @@ class Pass:
 
 
 class Run(NamedTuple):
-    """A pass over some images, one after the other; parameters that stay are loaded once for all of them."""
+    """A pass over some images, one after the other. Parameters that stay are loaded once for all of them."""
 
     number: int
     part: Pass
@@ -58,20 +58,20 @@ class Plan:
 
     group: Group
     count: int
-    """Passes, each column tile of one counted."""
+    """The number of passes. Each column tile of a pass counts as one."""
     tiles: int
-    """Column tiles in each pass over channels."""
+    """The column tiles in each pass over channels."""
     widest: Group
-    """What suits it suits the group of every pass."""
+    """The group of a pass such that a way that suits it suits every pass."""
     way: Way
     """The way of all passes."""
     upwards: bool
     """Whether maps are placed from the bottom of the buffer, else from the top."""
     held: Sequence[str]
-    """Maps that stay on chip from pass to pass."""
+    """The maps that stay on chip from pass to pass."""
     cost: Cost
     reloaded: int
-    """Bytes of parameters that were on chip before, of the whole batch."""
+    """The bytes of parameters that are loaded again, for the whole batch."""
     make: Callable[[int], Pass]
     objective: Objective
     """The objective by which it is the best plan."""
@@ -86,17 +86,17 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """Steps of each pass."""
+        """The steps of each pass."""
         return self.way.ranges.steps
 
     @property
     def over_channels(self) -> int:
-        """Passes over channels; each is computed in all bands and column tiles."""
+        """The passes over channels. Each is computed in all bands and column tiles."""
         return 1 if self.bands > 1 or self.cores else self.count // self.tiles
 
     @property
     def shape(self) -> str:
-        """For people: passes, column tiles or bands, and steps."""
+        """A text for people: passes, column tiles or bands, and steps."""
         if self.cores:
             return f"{1 + max(self.cores)} shards on as many cores"
         parts = f"{self.bands} bands of rows, {self.count} tiles of " if self.bands > 1 else ""
@@ -115,7 +115,7 @@ class Plan:
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:
-        """In the order of execution; plans that are only weighed against others never ask."""
+        """The passes in the order of execution. They are made when they are first asked for, which weighing plans does not."""
         return tuple(self.make(number) for number in range(self.count))
 
     @property
@@ -132,13 +132,15 @@ class Plan:
                 yield Run(number, part, images)
 
     def runs_of(self, core: int) -> Iterator[Run]:
-        """What one core executes of it."""
+        """The runs that one core executes."""
         return (run for run in self.runs if not self.cores or self.cores[run.number] == core)
 
     @property
     def turns(self) -> int:
-        """Loads, saves and layers of each step, layers as often as they have blocks of parameters: its instructions in number
-        grow with them, and the time that it takes to emit and to time them."""
+        """The loads, saves and layers of all steps. A layer counts once for each of its blocks of parameters.
+
+        The number of instructions grows with the turns, and so does the time to emit and time them.
+        """
         return self.batch * sum(
             each.ranges.steps * (len(each.loads) + len(each.group.outputs) + sum(map(len, each.residence.blocks.values())))
             for each in self.passes
@@ -146,11 +148,11 @@ class Plan:
 
     @property
     def parameter_bytes(self) -> int:
-        """Each parameter once."""
+        """The bytes of all parameters, each counted once."""
         parts = [each.residence for each in self.passes]
         return sum(sum(part.stay_bytes.values()) + sum(part.streamed_bytes.values()) for part in parts)
 
     @property
     def words(self) -> int:
-        """One past the last feature-map word used."""
+        """One past the last feature-map word that is used."""
         return max(placed.base + placed.words for each in self.passes for placed in each.placed.values())

@@ -1,4 +1,4 @@
-"""Finds the best plan of a group: all channels at once, in passes, or in column tiles; as a schedule wants it, or freely."""
+"""Finds the best plan of a group, freely or as a schedule wants it: all channels at once, in passes, or in column tiles."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ def plan_group(
     config: MachineConfig, group: Group, objective: Objective = CYCLES, upwards: bool = True, rows_only: bool = False,
     columns: bool = True, wanted: GroupSchedule = FREE, bands: int = 1,
 ) -> Plan:  # fmt: skip
-    """The best plan of those that are as ``wanted``; ``upwards``: placed from the bottom of the buffer, else from the top.
+    """The best plan of those that are as ``wanted``. ``upwards``: placed from the bottom of the buffer, else from the top.
 
-    Passes are looked at where one alone reloads parameters or does not fit: else they could save nothing.
-
-    ``rows_only``: tiled as in DNNVM and Optimus, over rows alone, where a layer's parameters all stay on chip or are all
-    loaded again with each tile; passes only where no tile of rows fits. ``columns``: whether columns may be tiled, too, if
-    nothing else fits; if so, in how many ``bands`` of rows, if they fit.
+    Plans in passes are tried where a plan in one pass reloads parameters or does not fit; otherwise they could save nothing.
+    ``rows_only``: tiled as in DNNVM and Optimus, over rows alone. A layer's parameters then all stay on chip or are all loaded
+    again with each tile, and passes are tried only where no tile of rows fits. ``columns``: columns may be tiled, too, if
+    nothing else fits. ``bands``: the number of bands of rows to try before column tiles.
     """
     if wanted.bands is not None:
         return _banded_as(config, group, objective, upwards, wanted)
@@ -61,7 +60,7 @@ def plan_group(
 
 
 def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
-    """The best plan of those that are left; refused if there is none."""
+    """The best plan of those that are as wanted. If there is none, the schedule is refused."""
     bottom = upwards if wanted.end is None else wanted.end == "bottom"
     selection = Selection(config, group, objective, bottom, wanted=wanted)
     cut = cut_of(config, group)
@@ -84,7 +83,7 @@ def _planned_as(config: MachineConfig, group: Group, objective: Objective, upwar
 
 
 def _banded_as(config: MachineConfig, group: Group, objective: Objective, upwards: bool, wanted: GroupSchedule) -> Plan:
-    """In as many bands as are decided; how each is computed is left to the planner."""
+    """The plan in as many bands as the schedule decides. The planner decides how each band is computed."""
     assert wanted.bands is not None
     other = replace(wanted, bands=None, end=None)
     if not other.free:
@@ -111,8 +110,8 @@ def _held(wanted: GroupSchedule, cut: Cut | None, may_hold: bool) -> Iterator[Se
 def turned(config: MachineConfig, plan: Plan) -> Plan:
     """The best plan of the same group for the same objective, at the other end of the buffer.
 
-    Where every map has words of its own, both ends leave equal room, and where a map lies changes no estimate: so only the
-    places change. The others are planned again.
+    Where every map has words of its own, both ends leave equal room, and no estimate depends on places. So only the places
+    change. Other plans are planned again.
     """
     other, way = not plan.upwards, plan.way
     placed = None

@@ -1,4 +1,4 @@
-"""Partition to plans: every group of it, placed in turn at either end of the buffer."""
+"""Plans all groups of a partition, which are placed by turns at either end of the buffer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isa.config import MachineConfig
 KnownPlans = dict[tuple[tuple[Op, ...], bool], Plan]
 """Plans for one objective, by operations and the end of the buffer that they lie at."""
 Wanted = Mapping[frozenset[Op], GroupSchedule]
-"""What a schedule decides of groups."""
+"""The decisions of a schedule about groups."""
 NOTHING: Wanted = {}
 
 
@@ -28,10 +28,10 @@ def plans_of(
     known: KnownPlans | None = None, wanted: Wanted = NOTHING, listed: bool = False,
     bands: int = 1,
 ) -> list[Plan | Cpu]:  # fmt: skip
-    """Plans and CPU parts in the order of execution; neighbouring groups lie at opposite ends of the buffer.
+    """The plans and CPU parts in the order of execution. Neighbouring groups lie at opposite ends of the buffer.
 
-    ``known``: of other partitions of the graph, to take from and add to. ``wanted``: what is decided of some groups.
-    ``listed``: the partition is in order, CPU parts among its groups. ``bands``: as for ``plan_group``.
+    ``known``: plans of the same graph; new ones are added. ``wanted``: the decisions about some groups. ``listed``: the
+    partition is in order, CPU parts among its groups. ``bands``: as for ``plan_group``.
     """
     known = {} if known is None else known
     steps: list[Plan | Cpu] = []
@@ -51,7 +51,7 @@ def plan_at(
     config: MachineConfig, graph: XGraph, ops: tuple[Op, ...], upwards: bool, known: KnownPlans,
     objective: Objective = CYCLES, wanted: Wanted = NOTHING, bands: int = 1, scheme: Scheme | None = None,
 ) -> Plan:  # fmt: skip
-    """The plan of one group, placed from the bottom of the buffer or from its top; of ``known``, or added to it.
+    """The plan of one group, placed from the bottom of the buffer or from its top. It comes from ``known``, or is added to it.
 
     ``scheme``: that of the best plan for cycles of a group of this shape, so that it need not be looked for again.
     """

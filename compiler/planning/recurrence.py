@@ -1,7 +1,7 @@
-"""When each load, layer and save of a group is done, step by step.
+"""Estimates when each load, layer and save of a group is done, step by step.
 
-LOAD, SAVE and the units are recurrences: a task begins when its unit is free and its sources are there, and ends when it has
-worked and the last piece is through.
+LOAD, SAVE and the units are recurrences. A task begins when its unit is free and its sources are there. It ends when it has
+worked and its last piece is through.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Task:
 
     unit: Unit
     behind: int
-    """By how many steps it runs behind the first load."""
+    """The number of steps by which it runs behind the first load."""
     rows: list[int]
-    """Rows in each step."""
+    """The rows in each step."""
     cost: float
-    """Cycles of a row."""
+    """The cycles of a row."""
     piece: int
-    """Rows that are done together, at the edges of a step."""
+    """The rows of a piece: at the edges of a step they are done together."""
     sources: list[tuple[list[float], list[float]]] = field(default_factory=list)
     """``first`` and ``last`` of the tasks whose rows it reads. A task holds their lists and not the tasks, because tasks that
     hold each other are freed only by the collector of cycles."""
@@ -39,52 +39,52 @@ class Task:
     them."""
     blocks: int = 1
     stay: float = 0.0
-    """Cycles that loading the parameters that stay takes; 0 once they are loaded."""
+    """The cycles of loading the parameters that stay. It is 0 once they are loaded."""
     streamed: float = 0.0
-    """Cycles that loading the parameters of each step takes."""
+    """The cycles of loading the streamed parameters of one step."""
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)
-    """When the last piece of each step is done; ``first``: when the first piece is."""
+    """The time at which the last piece of each step is done. ``first``: the time at which the first piece is."""
 
     def rest(self, step: int) -> None:
-        """A step without rows takes no time."""
+        """Does a step without rows, which takes no time."""
         self.first.append(self.first[-1] if step else 0.0)
         self.last.append(self.last[-1] if step else 0.0)
 
 
 @dataclass(slots=True, eq=False)
 class Engine:
-    """A unit and its time."""
+    """The state of a unit: the beats that it has yet to do, and its times."""
 
     left: float
-    """Beats that the unit has yet to do."""
+    """The beats that the unit has yet to do."""
     free: float = 0.0
     begun: float | None = None
 
 
 class Walker:
-    """LOAD, SAVE and the units as recurrences; ``PIECES`` of a step are its first, its last, and even work between.
+    """LOAD, SAVE and the units as recurrences. Of the pieces of a step only the first and the last are told apart.
 
-    The inner loop of the search: comparisons are written out, for a call of ``max`` takes three times as long.
+    This is the inner loop of the search. Comparisons are written out, because a call of ``max`` takes three times as long.
     """
 
     def __init__(self, weights: float, beats: Mapping[Unit, float]) -> None:
         self.weights = weights
-        """Cycles of loading as many weights as can wait or be in use."""
+        """The cycles of loading as many weights as can wait or be in use."""
         self.engines = {unit: Engine(count) for unit, count in beats.items()}
         self.loaded = self.saved = 0.0
-        """When LOAD, and SAVE, is free."""
+        """The times at which LOAD and SAVE are free."""
         self.bus = 0.0
         self._streamed = 0.0
         self._used: list[tuple[float, float, float, float]] = []
-        """Streamed parameters, counted from the start in cycles of loading: from, to, and when they were used."""
+        """Streamed parameters: begin and end, in cycles of loading from the start, and the begin and end of their use."""
 
     def doing(self, task: Task) -> Callable[[Task, int], None]:
-        """The function that does one of its steps that have rows."""
+        """Returns the function that does a step of the task, if the step has rows."""
         return self._load if task.unit is _LOAD else self._save if task.unit is _SAVE else self._compute
 
     def _load(self, task: Task, step: int) -> None:
-        """Waits for room; other loads meanwhile overtake it."""
+        """Does a step of a load. It waits for room; other loads may overtake it meanwhile."""
         rows = task.rows[step]
         work, pieces = rows * task.cost, -(-rows // task.piece)
         part = work / pieces
@@ -134,7 +134,7 @@ class Walker:
         task.last.append(end + AFTER)
 
     def _compute(self, task: Task, step: int) -> None:
-        """Its parameters come block by block: the first must be there, and the last only for the last block."""
+        """Does a step of a layer. Its first block of parameters must be there; the last is needed only for the last block."""
         rows = task.rows[step]
         work = rows * task.cost
         block = work / task.blocks
@@ -165,7 +165,7 @@ class Walker:
             there, all_there = self._parameters(task, size, size / task.blocks)
             if there > begin:
                 begin = there
-        # The first block takes the pieces as they come; the others need them all.
+        # The first block takes the pieces as they come. The others need all of them.
         end = begin + work
         if all_given + work - block + part > end:
             end = all_given + work - block + part
@@ -186,7 +186,7 @@ class Walker:
         task.last.append(end + AFTER)
 
     def _parameters(self, task: Task, size: float, first: float) -> tuple[float, float]:
-        """When the first block of parameters of this size is there, and when all are."""
+        """Loads parameters of this size, and returns the times at which the first block is there and at which all are."""
         loading = self.loaded
         if task.streamed:
             loading = max(loading, self._when_used(self._streamed - self.weights + first))
@@ -195,7 +195,7 @@ class Walker:
         return loading + first + AFTER_LOAD, loading + size + AFTER_LOAD
 
     def _when_used(self, amount: float) -> float:
-        """When as much of what was streamed is no longer needed."""
+        """The time from which this amount of the streamed parameters, counted from the start, is no longer needed."""
         for low, high, begin, end in reversed(self._used):
             if amount > low:
                 return begin + (end - begin) * min(1.0, (amount - low) / (high - low))

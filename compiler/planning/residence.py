@@ -1,4 +1,4 @@
-"""Which parameters stay on chip through all steps, and in which blocks the others stream."""
+"""Decides which parameters stay on chip through all steps, and in which blocks the others stream."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ Words = dict[Buffer, int]
 
 @dataclass(frozen=True, eq=False)
 class Residence:
-    """Parameter blocks of each layer, by its output."""
+    """The parameter blocks of each layer, and which of them stay. Layers are named by their outputs."""
 
     budgets: Mapping[str, Mapping[Buffer, int]]
-    """Words of each buffer that a block of the layer may take."""
+    """The words of each buffer that a block of the layer may take."""
     blocks: Mapping[str, tuple[Block, ...]]
     stay: Mapping[str, int]
-    """So many first blocks are loaded once; the others in every step."""
+    """The number of first blocks that are loaded once. The others are loaded in every step."""
     most_rows: Mapping[str, int]
-    """Rows of a step that each layer can compute in these blocks."""
+    """The most rows of a step that each layer can compute in these blocks."""
     stay_bytes: Mapping[str, int]
     streamed_bytes: Mapping[str, int]
-    """In each step."""
+    """The bytes of each layer that stream in each step."""
 
     @cached_property
     def streams(self) -> dict[str, int]:
-        """``streamed_bytes`` of the layers that have any."""
+        """The ``streamed_bytes`` of those layers that have any."""
         return {name: size for name, size in self.streamed_bytes.items() if size}
 
     @cached_property
     def weights(self) -> int:
-        """Words of the weight buffer that all blocks would take."""
+        """The words of the weight buffer that all blocks together would take."""
         return sum(block.sizes.get(Buffer.WEIGHT, 0) for own in self.blocks.values() for block in own)
 
 
 def residences(config: MachineConfig, group: Group, rounds: int) -> Iterator[Residence]:
-    """``rounds``: how often the group goes over its parameters; in one round nothing needs to stay.
+    """Yields residences to try. ``rounds``: how often the group goes over its parameters; in one round nothing needs to stay.
 
-    Layers stay whole in the order of what a reload would cost, as long as the streaming ones find room. At first those
-    stream in thirds of what is left: one loads, one waits, one is used. If that reloads anything, then also with some of
-    their blocks staying.
+    Layers stay whole, those with the fewest bytes first, as long as the streaming layers find room. In the first residence
+    these stream in thirds of the room that is left: one loads, one waits, one is used. If any layer streams in several rounds,
+    residences follow in which some blocks of those layers stay.
     """
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
     whole = {layer.output: tuple(layer.blocks(depth)) for layer in group.layers}
     if any(not found for found in whole.values()) or len(group.tables) > config.tables:
         return
-    # In whatever blocks a layer's parameters come, they are as many.
+    # The bytes of a layer's parameters do not depend on its blocks.
     total = {name: sum(block.bytes(config) for block in found) for name, found in whole.items()}
     resident, left = _whole_layers(group, whole, total, depth) if rounds > 1 else (list[str](), depth)
     streaming = [layer.output for layer in group.layers if layer.output not in resident]
@@ -93,7 +93,7 @@ def _whole_layers(
         words = size[layer.output]
         keeps_room = len(group.layers) == len(resident) + 1
         room = {b: left[b] - words[b] for b in PARAMETER_BUFFERS}
-        # Exponentials are one block of the whole buffer, beside which nothing ever finds room.
+        # Exponentials are one block that fills the buffer, so nothing else finds room beside them.
         least = {b: 0 if keeps_room or b is Buffer.EXP else max(1, depth[b] // 3) for b in PARAMETER_BUFFERS}
         if all(room[b] >= least[b] or not words[b] for b in PARAMETER_BUFFERS):
             resident.append(layer.output)
@@ -102,7 +102,7 @@ def _whole_layers(
 
 
 def _take(config: MachineConfig, blocks: Sequence[Block], room: Words) -> tuple[int, int]:
-    """How many first blocks find room, which they take, and their bytes."""
+    """The number of first blocks that find room, and their bytes. The room that they take is subtracted from ``room``."""
     size = 0
     for number, block in enumerate(blocks):
         if any(words > room[b] for b, words in block.sizes.items()):

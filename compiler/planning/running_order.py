@@ -1,4 +1,4 @@
-"""The order in which groups run: each behind those it reads from, whoever asks for it."""
+"""The order in which groups run: each behind those that it reads from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from isa.errors import TilewrightError
 
 
 def running_order(needs: Sequence[Collection[int]], rank: Sequence[int]) -> list[int]:
-    """Groups by their numbers, each behind all that it ``needs``: of those that can run the first by ``rank``, again and again.
+    """The numbers of groups, each behind all that it ``needs``. Of the groups that can run, the first by ``rank`` comes next.
 
-    Left out are those that wait for each other, and all that need them.
+    Groups that wait for each other, and all that need them, are left out.
     """
     users: list[list[int]] = [[] for _ in needs]
     for number, needed in enumerate(needs):
@@ -35,7 +35,7 @@ def running_order(needs: Sequence[Collection[int]], rank: Sequence[int]) -> list
 
 
 def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]:
-    """For each group those that it reads from, directly or through views."""
+    """For each group, the groups that it reads from, directly or through views."""
     index = {op.name: number for number, group in enumerate(partition) for op in group}
     missing = [op.name for op in machine_ops(graph) if op.name not in index]
     if missing:
@@ -56,7 +56,7 @@ def needs_of(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[set[int]]
 
 
 def ordered_groups(graph: XGraph, partition: Sequence[Sequence[Op]]) -> list[tuple[Op, ...]]:
-    """The groups, and the operations of each, as the program has them; a partition with a cycle is refused."""
+    """The groups, and the operations of each, in the order of the program. A partition with a cycle is refused."""
     position = {op.name: n for n, op in enumerate(graph.ops)}
     last = [max(position[op.name] for op in group) for group in partition]
     order = running_order(needs_of(graph, partition), last)

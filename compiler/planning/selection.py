@@ -29,7 +29,7 @@ from compiler.tuned import NEAR, STRIDE
 from isa.config import MachineConfig
 
 _Rank = tuple[int, int, int]
-"""``Objective.rank``."""
+"""The rank of a cost (``Objective.rank``)."""
 _Ranked = tuple[_Rank, Way]
 
 
@@ -128,7 +128,7 @@ class Selection:
         """
         loads = self.stepping.loads(False, held)
         tried = list(self._tried(group, held, loads, count, shared))
-        # All of a pass over some channels counts.
+        # In a pass over some channels all cycles count.
         if group.partial and all(self.bounds.of_walk(group, each) > most for each in {found[-1]: None for found in tried}):
             return best
         alike: tuple[_Rank, int] | None = None
@@ -159,7 +159,7 @@ class Selection:
     def _tried(
         self, group: Group, held: Sequence[str], loads: Sequence[str], count: int, shared: bool
     ) -> Iterator[tuple[_Rank, int, int, Residence]]:
-        """What to try: a lower bound of the rank, the number of steps, the residence's number and the residence."""
+        """Yields what to try: a lower bound of the rank, the number of steps, the residence's number and the residence."""
         words = self.bounds.word_bound(group, held)
         for steps in dropwhile(lambda steps: not words.may_hold(steps, shared), self.stepping.counts):
             for number, residence in enumerate(self.candidates.residences(group, steps, held, count - 1, count)):

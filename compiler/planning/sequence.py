@@ -1,4 +1,4 @@
-"""In which order the loads, layers and saves of a pass are executed: within a step, and step by step."""
+"""The order in which the loads, layers and saves of a pass are executed: within a step, and step by step."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Turn(NamedTuple):
 
     @property
     def key(self) -> str:
-        """As skews have it: a layer by its output, or ``load x``, or ``save x``."""
+        """The name that skews use: the output of a layer, ``load x``, or ``save x``."""
         return self.map if self.what == "make" else f"{self.what} {self.map}"
 
 
 def sequence(group: Group, loads: Sequence[str], in_turn: bool) -> list[Turn]:
-    """All loads, then all layers, then all saves; units run ahead of that as far as hazards let them.
+    """The turns of a step: all loads, then all layers, then all saves. Units run ahead of that as far as hazards let them.
 
-    ``in_turn``: each map is loaded right before the first layer that reads it, and saved right behind the one that makes it,
-    so that it is in use no longer than it must be.
+    ``in_turn``: each map is loaded right before the first layer that reads it, and saved right behind the layer that makes it.
+    So it is in use no longer than it must be.
     """
     if not in_turn:
         return [
@@ -44,7 +44,7 @@ def sequence(group: Group, loads: Sequence[str], in_turn: bool) -> list[Turn]:
 
 
 def slots(turns: Sequence[tuple[Each, int]], steps: int) -> Iterator[list[tuple[Each, int]]]:
-    """The actions of each time slot, with their steps: in slot ``s`` an action that runs ``k`` steps behind does step ``s -
-    k``. ``turns``: the actions of a step in their order, and how many steps each runs behind."""
+    """Yields the actions of each time slot, with their steps. In slot ``s`` an action that runs ``k`` steps behind does step
+    ``s - k``. ``turns``: the actions of a step in their order, and how many steps each runs behind."""
     for slot in range(steps + max(behind for _, behind in turns)):
         yield [(turn, slot - behind) for turn, behind in turns if 0 <= slot - behind < steps]

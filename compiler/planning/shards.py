@@ -1,7 +1,7 @@
 """Shards: a group that several cores execute at the same time, each a part of its outputs.
 
 A shard is the group with smaller maps, as a channel pass (``cut.py``) or a band of rows (``bands.py``) is. Each core plans its
-shard as a group of its own. That may itself run in passes or tiles. Each of ``n`` cores moves about so many bytes:
+shard as a group of its own. That may itself run in passes or tiles. Each of ``n`` cores moves about this many bytes:
 
     channels:  inputs that dense layers read + (other maps + parameters) / n
     rows:      (maps + halos) / n + parameters
@@ -27,10 +27,10 @@ from isa.config import MachineConfig
 
 
 def plan_shards(config: MachineConfig, group: Group, cores: int, dram_bytes: int, columns: bool = True) -> Plan:
-    """The fastest plan for so many cores: in shards, or that of one core if no shards are faster.
+    """The fastest plan for so many cores: in shards, or on one core if no shards are faster.
 
-    Its cycles are those of all cores together, waiting included, until all are done: ``cores`` times what the slowest takes. So
-    bounds of one core hold for them, too. ``dram_bytes``: what DRAM moves for all cores in a cycle. ``columns``: as for
+    Its cycles are the sum over all cores until all are done, with their waits: ``cores`` times those of the slowest. So bounds
+    of one core hold for it, too. ``dram_bytes``: the bytes that DRAM moves for all cores in a cycle. ``columns``: as for
     ``plan_group``.
     """
     best: Plan | None = None
@@ -50,7 +50,7 @@ def plan_shards(config: MachineConfig, group: Group, cores: int, dram_bytes: int
 
 
 def ways(config: MachineConfig, group: Group, cores: int) -> Iterator[Sequence[Group]]:
-    """The whole group for one core, and the shards of each way to cut it."""
+    """Yields the whole group for one core, and then the shards of each way to cut it."""
     yield [group]
     cut = cut_of(config, group)
     if cut is not None and cut.most >= cores:
@@ -61,7 +61,7 @@ def ways(config: MachineConfig, group: Group, cores: int) -> Iterator[Sequence[G
 
 
 def together(group: Group, shards: Sequence[Plan], cores: int, dram_bytes: int) -> Plan:
-    """One plan of all shards, each on a core of its own."""
+    """The plan of all shards, each on a core of its own."""
     begin = shards[0]
     moved = sum(shard.cost.dram_bytes for shard in shards)
     slowest = max(*(shard.cost.cycles for shard in shards), -(-moved // dram_bytes))

@@ -1,4 +1,4 @@
-"""In how many steps a group may go over its rows, and which rows it then has: the same for all of its passes."""
+"""The numbers of steps in which a group may go over its rows, and its rows in each. They are the same for all passes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from compiler.planning.ranges import Ranges, deduce
 
 
 def step_counts(group: Group) -> list[int]:
-    """Numbers of steps that change the rows of a step, fewest first."""
+    """The numbers of steps that change the rows of a step, the fewest first."""
     height = max(group.tensors[name].height for name in group.outputs)
     return sorted({-(-height // rows) for rows in range(1, height + 1)})
 
 
 class Stepping:
-    """``steps``: as many as are decided; none: any number that changes the rows of a step."""
+    """The stepping of a group. ``steps``: the number that is decided. None: any number that changes the rows of a step."""
 
     def __init__(self, group: Group, steps: int | None = None) -> None:
         self.group = group
@@ -25,7 +25,7 @@ class Stepping:
         self._finest = deduce(group, height)
         self._ranges = {height: self._finest}
         self.rows = {name: end[-1] for name, end in self._finest.ends.items()}
-        """That are needed of each map."""
+        """The rows of each map that are needed."""
 
     def ranges(self, steps: int) -> Ranges:
         if steps not in self._ranges:
@@ -34,9 +34,9 @@ class Stepping:
         return self._ranges[steps]
 
     def rounds(self, steps: int, held: Collection[str]) -> int:
-        """How often a pass goes over its parameters: maps that are held from pass to pass are those of one image."""
+        """How often a pass goes over its parameters before the next pass. With held maps, a pass is over one image."""
         return steps if held else steps * self.batch
 
     def loads(self, first: bool, held: Collection[str]) -> list[str]:
-        """Inputs of the first pass, or of a later one, which finds those on chip that are held."""
+        """The inputs that the first pass loads, or a later one, which finds held maps on chip."""
         return [name for name in self.group.inputs if first or name not in held]

@@ -1,4 +1,5 @@
-"""Which maps of a group share a ring: results in the place of an operand, and the parts of a joined map side by side."""
+"""Finds tenancies: maps of a group that share a ring. These are results in the place of an operand, and the parts of a joined
+map, which lie side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +15,10 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True)
 class Life:
-    """Rows that are made into ``first`` are read from ``last``: the same, or made in its place."""
+    """The life of a row in a ring: it is made as a row of ``first``, and last read as a row of ``last``.
+
+    ``last`` is the same map, or one that is made in its place.
+    """
 
     first: str
     last: str
@@ -24,27 +28,27 @@ class Life:
     """The readers of the last map: layers by their outputs, and ``save x``."""
 
     def lag(self, skew: Mapping[str, int]) -> int:
-        """Steps by which the last reader runs behind the maker."""
+        """The steps by which the last reader runs behind the maker."""
         return max([skew[reader] for reader in self.readers]) - skew[self.maker]
 
 
 @dataclass(frozen=True)
 class Tenancy:
-    """Maps that share a ring, in however many steps."""
+    """Maps that share a ring, for every number of steps."""
 
     planes: Sequence[tuple[str, int, int]]
-    """For each map: its first channel vector, and their number."""
+    """For each map: its first channel vector, and the number of its channel vectors."""
     lives: Sequence[Life]
-    """One of all maps that lie in one place, or one for each part of a joined map."""
+    """One life for all maps that lie in one place, or one for each part of a joined map."""
     least_ring: int
-    """It must not be shorter than a vertical stride or dilation of a reader (the instruction's rule)."""
+    """The fewest rows of the ring: the greatest vertical stride or dilation of a reader, as the instruction demands."""
     pitch: int
     vectors: int
 
 
 @lru_cache(maxsize=16)
 def tenancies(config: MachineConfig, group: Group) -> list[Tenancy]:
-    """The planner asks for the same group again and again, for other steps."""
+    """The tenancies of a group. They are kept, for the planner asks for them for each number of steps."""
     follows = _in_place(config, group)
     sharing: dict[str, list[str]] = {}
     first_of: dict[str, str] = {}
@@ -73,7 +77,7 @@ def _life(group: Group, first: str, last: str) -> Life:
 def _tenancy(
     config: MachineConfig, group: Group, planes: Sequence[tuple[str, int, int]], lives: Sequence[Life], read: Sequence[str]
 ) -> Tenancy:
-    """``read``: the maps whose windows the ring must suit."""
+    """The tenancy of these maps. ``read``: the maps whose windows the ring must suit."""
     windows = [
         (layer.window, group.tensors[layer.output].width)
         for layer in group.layers for name in read if layer.window is not None and name in layer.inputs
@@ -85,11 +89,11 @@ def _tenancy(
 
 
 def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
-    """Results of element-wise layers -> the operand in whose place they go.
+    """For each result of an element-wise layer that can lie in the place of an operand: that operand.
 
-    That operand is read by nobody else and is not saved. MISC reads a word before it writes it, so the
-    same address at the same iteration is right (docs/reference/semantics.md). Operands made on chip come first: a
-    loaded one is needed earlier, for longer.
+    No other layer reads the operand, and it is not saved. MISC reads a word before it writes it, so the same address at the
+    same iteration is right (docs/reference/semantics.md). Operands made on chip come first: a loaded one is needed earlier, for
+    longer.
     """
     loaded = set(group.inputs)
     found: dict[str, str] = {}
@@ -109,15 +113,15 @@ def _in_place(config: MachineConfig, group: Group) -> dict[str, str]:
 
 
 def _extent(config: MachineConfig, group: Group, name: str) -> tuple[int, ...]:
-    """What a map has of channels, columns and rows."""
+    """The channel vectors, the columns and the rows of a map that the group holds."""
     columns = group.first_column.get(name, 0), group.width(name)
     return group.vectors(config, name), *columns, group.first_row.get(name, 0), group.tensors[name].height
 
 
 def _pitch(config: MachineConfig, width: int, windows: Sequence[tuple[Window, int]]) -> int:
-    """Row pitch: the least at which the pixel lanes of a strided reader do not meet in a bank at a row's end.
+    """The least row pitch at which the pixel lanes of a strided reader do not meet in a bank at a row's end.
 
-    ``windows`` of the readers, with the widths of what they make.
+    ``windows``: those of the readers, with the widths of the maps that they make.
     """
     phases = config.fm_phases
     for window, made in windows:

@@ -1,4 +1,4 @@
-"""What a plan moves between DRAM and chip, in the order of its program: which rows are yet to be read as others are written."""
+"""The transfers of a plan between DRAM and chip, in the order of its program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compiler.planning.plan import Plan
 
 @dataclass(frozen=True)
 class Transfer:
-    """Rows of a map, at one step: ``saved`` to DRAM, or loaded from it."""
+    """Rows of a map in one step that are ``saved`` to DRAM, or loaded from it."""
 
     saved: bool
     map: str

@@ -37,7 +37,7 @@ class Way:
     """Layers, by their outputs, that write where their own operands lie: they must come in one block, cut into rows."""
 
     def placed_for(self, config: MachineConfig, group: Group) -> dict[str, Placed]:
-        """Where the maps of a pass lie; the pass holds all of their channels and columns, or some."""
+        """The places of the maps of a pass, which holds all of their channels and columns, or some."""
         return {
             name: placed._replace(planes=group.vectors(config, name), width=group.width(name))
             for name, placed in self.placed.items()
@@ -91,7 +91,7 @@ def walk(
                 task.rest(step)
         begun = engine.begun or 0.0
         end = engine.free + engine.left
-        # One more than what rounding may take.
+        # One cycle more is allowed, because rounding may take as much.
         if end - begun > limit or end - begun + ends * (begun + AFTER_LOAD) > most + 1:
             return None
     cycles = max(walker.bus, walker.loaded, walker.saved, *(each.free for each in walker.engines.values())) + AFTER_LOAD
@@ -183,7 +183,7 @@ def tasks_of(
             task.blocks = len(own)
             task.stay = residence.stay_bytes[name] / config.axi_bytes
             task.streamed = residence.streamed_bytes[name] / config.axi_bytes
-    # A ring is as long as what its last reader needs at the time.
+    # A ring holds as many rows as its last reader needs at the time.
     for tenancy in tenancies(config, group):
         for life in tenancy.lives:
             if way.placed[life.first].wraps and life.maker in tasks:

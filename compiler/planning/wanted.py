@@ -1,4 +1,4 @@
-"""What a schedule decides of a group, as planning understands it: parts, maps that are held, parameters that stay."""
+"""Translates the decisions of a schedule about a group for planning: parts, held maps, and parameters that stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isa.instructions import Buffer
 
 
 def check_steps(wanted: GroupSchedule, height: int) -> None:
-    """``height``: of the highest output."""
+    """Refuses steps that cannot be. ``height``: the rows of the highest output."""
     if wanted.steps is not None and wanted.steps > height:
         raise wanted.refused("steps", f"{wanted.steps} steps; expected 1 to {height}, the rows of its outputs")
     if wanted.steps == 1 and wanted.pipelined:
@@ -24,7 +24,7 @@ def check_steps(wanted: GroupSchedule, height: int) -> None:
 
 
 def parts_as(config: MachineConfig, group: Group, cut: Cut | None, wanted: GroupSchedule) -> Parts:
-    """Channel passes and column tiles as many as decided, one where nothing is said."""
+    """The parts with as many channel passes and column tiles as decided, and one of each where nothing is decided."""
     count, tiles = wanted.passes or 1, wanted.tiles or 1
     most = cut.most if cut else 1
     if count > most:
@@ -37,7 +37,7 @@ def parts_as(config: MachineConfig, group: Group, cut: Cut | None, wanted: Group
 
 
 def check_held(wanted: GroupSchedule, cut: Cut | None) -> None:
-    """Only what every pass reads in whole can stay from one to the next."""
+    """Refuses held maps that cannot stay. Only a map that every pass reads in whole can stay from one pass to the next."""
     if not wanted.held:
         return
     may = cut.whole if cut else ()
@@ -50,7 +50,7 @@ def check_held(wanted: GroupSchedule, cut: Cut | None) -> None:
 
 
 def residence_as(config: MachineConfig, group: Group, wanted: GroupSchedule, number: int, count: int) -> Residence:
-    """Which parameters stay in pass ``number`` of ``count``."""
+    """The residence of pass ``number`` of ``count``."""
     assert wanted.parameters is not None
     depth = {b: config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
     with_parameters = [layer.op.name for layer in group.layers if any(block.sizes for block in layer.blocks(depth))]
@@ -100,7 +100,7 @@ def _check_blocks(wanted: GroupSchedule, layer: Layer, blocks: tuple[Block, ...]
 def _check_room(
     config: MachineConfig, wanted: GroupSchedule, blocks: Mapping[str, tuple[Block, ...]], stays: Mapping[str, int]
 ) -> None:
-    """What stays leaves room for the largest block of the others."""
+    """Refuses parameters that stay and leave no room for the largest of the other blocks."""
     for buffer in PARAMETER_BUFFERS:
         sizes = {name: [block.sizes.get(buffer, 0) for block in own] for name, own in blocks.items()}
         stay = sum(sum(own[: stays[name]]) for name, own in sizes.items())

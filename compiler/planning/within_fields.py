@@ -1,4 +1,4 @@
-"""What the fields of instructions hold: tiles of so many rows and columns, however large the maps that they are parts of."""
+"""Checks that the rows and columns of a step fit the fields of instructions. Maps themselves may be higher."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from compiler.planning.ranges import Ranges
 def within_fields(group: Group, ranges: Ranges) -> bool:
     """Whether every map is narrow enough, and every step has few enough rows.
 
-    Pixels beyond the reach of an instruction need not be told apart from padding: of a map that is taller, it is told that
-    there are ``MOST_SIDE`` rows. So the rows that one step reads must be fewer, wherever it begins.
+    An instruction need not tell pixels beyond its reach from padding, so a higher map counts as one of ``MOST_SIDE`` rows. The
+    rows that one step reads must be fewer than that, wherever it begins.
     """
     if group.widest > MOST_SIDE:
         return False

@@ -1,4 +1,4 @@
-"""Which step counts cannot fit, told without planning them."""
+"""Tells which numbers of steps cannot fit, without planning them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from isa.config import MachineConfig
 class WordBound:
     """Lower bounds on the feature-map words that a group takes in some number of steps, with ``held`` maps on chip in full.
 
-    ``needed``: rows of each map.
+    ``needed``: the rows of each map that are needed. In some step a map gains at least an equal share of them, and its ring
+    holds these. Results of element-wise layers may lie in the place of an operand, so they do not count.
 
-    In the greatest of its steps a map gains at least an equal share of the rows that are needed of it, and its ring holds
-    them. Results of element-wise layers may lie in the place of an operand, so they count nothing.
-
-    If maps share words: in some step, all maps that a layer reads gain together at least an equal share of what is needed of
-    them, and lie beside each other when it begins; and so what it makes when it ends.
+    Maps may also share words. In some step, all maps that a layer reads gain together at least an equal share of their rows,
+    and lie beside each other when the step begins. The same holds for what the layer makes when the step ends.
     """
 
     def __init__(self, config: MachineConfig, group: Group, held: Collection[str], needed: Mapping[str, int]) -> None:
@@ -31,15 +29,15 @@ class WordBound:
         self.together = max(
             max(sum(size[name] for name in {*group.sources(layer)}), size[layer.output]) for layer in group.layers
         )
-        """Words of the maps that take the most at one time, with all their rows."""
+        """The words of the maps that take the most at one time, with all their rows."""
 
     def least_words(self, steps: int) -> int:
-        """If every map has words of its own."""
+        """The fewest words if every map has words of its own."""
         return sum(-(-rows // steps) * row_words for rows, row_words in self.maps)
 
     def least_shared(self, steps: int) -> int:
         return -(-self.together // steps)
 
     def may_hold(self, steps: int, shared: bool = False) -> bool:
-        """If so, then also more steps."""
+        """Whether this number of steps may fit. If it may, then so may any greater number."""
         return (self.least_shared(steps) if shared else self.least_words(steps)) <= self.words

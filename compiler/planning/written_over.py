@@ -76,6 +76,6 @@ def _leads(graph: XGraph, group: Group, moved: Iterable[Transfer]) -> Mapping[tu
         Touch(homes[each.map].root, each.saved, each.access.start, each.access.start + each.access.length) for each in moved
     ]
     sources, targets = ({homes[name].root for name in names} for names in (group.inputs, group.outputs))
-    # Parameters may be made anew in each step.
+    # Parameters may be made of these maps again in each step.
     sources -= {homes[name].root for name in group.stored}
     return {pair: aligned(lead) for pair, lead in leads(touches, sources, targets).items()}

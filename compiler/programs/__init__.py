@@ -1,1 +1,1 @@
-"""Search over whole programs: which partition, schemes, order and places of maps make the fastest one."""
+"""Search over whole programs for the partition, schemes, order and places of maps that make the fastest one."""

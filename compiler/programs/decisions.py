@@ -1,4 +1,4 @@
-"""A schedule meets a graph: names become operations, and what cannot be is refused with its line."""
+"""Applies a schedule to a graph. Names become operations; a decision that cannot be followed is refused with its line."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True)
 class Decisions:
-    """What a schedule says of one graph."""
+    """The decisions of a schedule for one graph."""
 
     groups: tuple[tuple[Op, ...], ...]
-    """In its order; CPU parts among them."""
+    """The groups in the order of the schedule, CPU parts among them."""
     wanted: Wanted
     """The decisions about groups on the machine."""
     whole: bool
@@ -36,7 +36,7 @@ class Decisions:
 
 
 def decisions(config: MachineConfig, graph: XGraph, schedule: Schedule) -> Decisions:
-    """Refused unless every group can run, each by itself and one after the other."""
+    """Returns the decisions of ``schedule``. Refuses them unless every group can run by itself, and one after the other."""
     known: dict[str, Op] = {op.name: op for op in (*machine_ops(graph), *(op for op in graph.ops if isinstance(op, Cpu)))}
     position = {op.name: n for n, op in enumerate(graph.ops)}
     sets = OpSets(graph, joinable(graph, config))

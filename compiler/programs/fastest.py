@@ -1,4 +1,4 @@
-"""The partition whose program is fastest.
+"""Finds the partition whose program is fastest.
 
 The search adds up costs of groups. How neighbouring groups overlap shows only in a program. So several partitions are timed as
 programs on the cycle model:
@@ -56,16 +56,19 @@ def fastest(evaluator: Evaluator) -> list[Plan | Cpu]:
 
 
 class Programs:
-    """Programs of one graph as paths of masks, CPU parts behind the machine's operations, and what was learned of them."""
+    """The programs of one graph, as paths of masks, and what was learned of them.
+
+    In a mask, CPU parts have the bits behind those of the machine's operations.
+    """
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self.cycles: dict[Path, int] = {}
-        """Cycles of the programs that were timed."""
+        """The cycles of the programs that were timed."""
         self._took: dict[tuple[Mask, Mask], int] = {}
-        """What the second of two groups took behind the first."""
+        """The cycles that the second of two groups took behind the first."""
         self._last: dict[Mask, int] = {}
-        """What a group took in the program that was timed last."""
+        """The cycles that a group took in the last timed program that has it."""
         self._known: KnownPlans = {}
         ops = evaluator.sets.ops
         self._bit: dict[Op, Mask] = {op: 1 << n for n, op in enumerate(ops)}
@@ -75,21 +78,21 @@ class Programs:
         self._team = evaluator.crew.team(self._timed)
 
     def path(self, groups: Groups) -> Path:
-        """In the order of the program, as the groups are run."""
+        """The path of a partition: its groups and the CPU parts in the order of the program."""
         whole = self.evaluator.whole(groups)
         ordered = ordered_groups(self.evaluator.graph, [*whole, *((op,) for op in self._cpu.values())])
         return tuple(sum(self._bit[op] for op in group) for group in ordered)
 
     def steps(self, path: Path) -> list[Plan | Cpu]:
-        """Neighbours lie at opposite ends of the buffer."""
+        """The steps of a path. Neighbouring groups lie at opposite ends of the buffer."""
         return [self._cpu.get(mask) or self._plan(mask, number % 2 == 0) for number, mask in enumerate(path)]
 
     def price(self, path: Path) -> int:
-        """The sum of its groups' cycles, each by itself."""
+        """The sum of the cycles of the path's groups, each by itself."""
         return sum(price_of(self.evaluator, CYCLES, mask) for mask in path if mask not in self._cpu)
 
     def time(self, paths: Sequence[Path]) -> None:
-        """Times the paths with all processes, and keeps what each group takes behind the one before."""
+        """Times the paths with all processes, and keeps the cycles that each group takes behind the one before."""
         for path, (cycles, spent) in zip(paths, self._team.each(paths), strict=True):
             self.cycles[path] = cycles
             taken = iter(spent)
@@ -97,7 +100,7 @@ class Programs:
                 self._last[mask] = self._took[before, mask] = 0 if mask in self._cpu else next(taken)
 
     def behind(self, first: Mask, second: Mask) -> int:
-        """What the second group took behind another group, if no program had it behind the first."""
+        """The cycles that ``second`` took behind ``first``; if no timed program has that pair, behind another group."""
         return self._took.get((first, second), self._last[second])
 
     def _timed(self, path: Path) -> tuple[int, list[int]]:
@@ -111,7 +114,7 @@ class Programs:
 
 
 def contenders(programs: Programs, cheapest: Path) -> list[Path]:
-    """Partitions that may be worth a program, the one with the least sum of cycles first."""
+    """The partitions that are worth timing as programs, the one with the least sum of cycles first."""
     evaluator = programs.evaluator
     plan_short(evaluator, CYCLES)
     by_bytes = evaluator.planning_for(CYCLES)

@@ -1,4 +1,4 @@
-"""Nothing stops a compilation because of a layer: what a configuration cannot compute goes to the CPU, with the reason."""
+"""Moves the operations that a configuration cannot compute to the CPU, with the reason. So no layer stops a compilation."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from isa.config import MachineConfig
 def fitted(
     imported: ImportedModel, config: MachineConfig, objective: Objective = CYCLES, database: Database | None = None
 ) -> tuple[ImportedModel, Costs]:
-    """The model as the configuration can have it: every operation that is left fits on chip by itself.
+    """Returns the model with only such machine operations as fit on chip by themselves, and their costs by shape.
 
-    A convolution that dilates too far for its rows to lie on chip together is split into classes of rows. What goes to the
-    CPU changes what is left: its neighbours may no longer be worth bringing, or be made in another way.
-    With it come the costs of its operations by their shape.
+    A convolution that dilates too far for its rows to lie on chip together is split into classes of rows. Other misfits go to
+    the CPU. That changes what is left, so the search for misfits is repeated: neighbours may no longer be worth bringing to the
+    machine, or may be made in another way.
     """
     while True:
         evaluator = Evaluator(config, imported.graph, database)
@@ -40,7 +40,7 @@ def fitted(
 
 
 def _split(imported: ImportedModel, misfits: Sequence[Op]) -> ImportedModel | None:
-    """With those split that can be; None if none can."""
+    """The model with those misfits split that can be. None: none can be split."""
     graph, origins = imported.graph, dict(imported.origins)
     for op in misfits:
         found = split_dilated(graph, op)
@@ -52,7 +52,10 @@ def _split(imported: ImportedModel, misfits: Sequence[Op]) -> ImportedModel | No
 
 
 def _origin(imported: ImportedModel, op: Op) -> str:
-    """The node that asked for an operation, or for that of which it is a part; for a copy, whose operation reads it."""
+    """The node that an operation comes from.
+
+    The origin of a part is that of the whole operation. The origin of a copy is that of its reader.
+    """
     graph = imported.graph
     while op.name not in imported.origins:
         whole = op.name.rpartition(PARTS)[0]

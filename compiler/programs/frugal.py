@@ -1,4 +1,4 @@
-"""The steps in the order that needs the least DRAM, with outputs over inputs, if that costs no time.
+"""Puts the steps in the order that needs the least DRAM, with outputs over inputs, if that costs no time.
 
 In another order other groups overlap in time. Where maps share bytes, one group waits for another. For the objective ``cycles``
 list scheduling says how long whole programs take, or the cycle model where there is time. An order that takes more than a
@@ -27,24 +27,24 @@ from isa.config import MachineConfig
 
 @dataclass(frozen=True, eq=False)
 class Frugal:
-    """Steps in the order of execution, what shares bytes, and the bytes of DRAM that feature maps then take.
+    """Steps in the order of execution, which storages share bytes, and the bytes of DRAM that feature maps then take.
 
-    Each is itself alone, as plans are: so it is a key to what is known of it.
+    Instances are compared by identity, as plans are, so an instance can be a key.
     """
 
     steps: list[Plan | Cpu]
     sharing: Sharing
     bytes: int
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What the caps of the search that chose the groups left out."""
+    """What the search that chose the groups left out because of its limits."""
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The decisions about the order of steps and about shared bytes; None: to be found."""
+    """The decisions about the order of steps and about shared bytes. None: the compiler decides."""
 
     listed: bool = False
-    """The steps run in the order in which they are given."""
+    """Whether the steps run in the order in which they are given."""
     host: bool = False
     overlap: bool | None = None
     places: Given | None = None
@@ -53,17 +53,17 @@ class Arrangement:
 
 ANY = Arrangement()
 Measure = Callable[[Sequence[Frugal]], Iterable[int]]
-"""Cycles of each; those that nobody asks for need not be found."""
+"""Tells the cycles of each program, one by one: the caller may stop early."""
 
 
 def frugal(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], objective: Objective, decided: Arrangement = ANY,
     timed: bool = True, measure: Measure | None = None, order: str = "least",
 ) -> Frugal:  # fmt: skip
-    """The same steps; of what needs equally little, what changes less.
+    """Returns the same steps, if possible in an order and with places that need less DRAM.
 
-    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: instead of the
-    cycle model. ``order``: how an order of less memory is found, a name of ``ORDERINGS``.
+    ``timed``: whether programs may be timed; if not, nothing is changed that could take longer. ``measure``: tells cycles
+    in place of the cycle model. ``order``: the method that finds an order of less memory, a name of ``ORDERINGS``.
     """
     overlaps = (False, True) if decided.overlap is None and not decided.blocked.maps else (bool(decided.overlap),)
     sharings = [Sharing(decided.host, overlap, decided.places, decided.blocked) for overlap in overlaps]
@@ -88,14 +88,17 @@ def frugal(
 
 
 def placed(graph: XGraph, steps: Sequence[Plan | Cpu], sharing: Sharing = APART) -> Frugal:
-    """What the steps need as they are."""
+    """The steps as they are, with the bytes that their feature maps need."""
     return Frugal([*steps], sharing, sum(places(graph, steps, sharing)[1].values()))
 
 
 def in_least_order(
     config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], shared: bool = False, how: str = "least"
 ) -> list[Plan | Cpu]:
-    """Whatever time it costs. ``shared``: inputs and outputs lie in WORK. ``how``: a name of ``ORDERINGS``."""
+    """The steps in the order of least memory, whatever time it costs.
+
+    ``shared``: inputs and outputs lie in WORK. ``how``: a name of ``ORDERINGS``.
+    """
     tasks = memory_tasks(graph, steps, shared)
     given = range(len(steps))
     order = ordering_of(how)(tasks, given)

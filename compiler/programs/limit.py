@@ -1,8 +1,8 @@
-"""A program whose feature maps keep to a limit of DRAM, at the least cost; or the least limit that would do.
+"""Finds the cheapest program whose feature maps keep to a limit of DRAM, or the least limit that would do.
 
 It tries, in turn, the given steps in their order and in the order of least memory, other partitions, partitions with groups
-tiled in columns, and then also in bands of rows. Outputs may lie over inputs in all of them. Each is tried with the host's maps
-in regions of their own first, and with all maps in WORK only where that is not possible.
+tiled in columns, and such partitions in bands of rows. In all of them outputs may lie over inputs. Each is tried with the
+host's maps in regions of their own first. All maps lie in WORK only where that is not possible.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from compiler.xgraph.ops import Cpu
 from isa.errors import TilewrightError
 
 NAMED = 4
-"""Operations of a group that a message names."""
+"""The most operations of a group that a message names."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class MemoryLimitError(TilewrightError):
-    """Feature maps do not fit into the DRAM that they may take."""
+    """The error for feature maps that do not fit into the DRAM that they may take."""
 
 
 def bytes_of(size: str | int) -> int:
-    """``196608``, ``192K``, ``1.5M`` or ``192KiB``: powers of 1024."""
+    """The bytes of a text such as ``196608``, ``192K``, ``1.5M`` or ``192KiB``. Its units are powers of 1024."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", str(size).strip(), re.IGNORECASE)
     count = 0 if found is None else int(float(found[1]) * _UNITS[found[2].upper()])
     if count < 1:
@@ -50,10 +50,10 @@ def bytes_of(size: str | int) -> int:
 def limited(
     evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], limit: int, free: bool = True
 ) -> Frugal:
-    """The given steps if they keep to the limit, as they are or in another order, else the cheapest that do.
+    """Returns the given steps, as they are or in another order, if they keep to the limit. Else returns the cheapest that do.
 
-    Refused with the least that would do; where the limit allows that and nothing cheaper is found, it is taken. ``free``: other
-    groups may be chosen.
+    If no cheaper program is found, the program of least memory is taken. If that exceeds the limit, the limit is refused with
+    the least one that would do. ``free``: other groups may be chosen.
     """
     frugal = _Frugal(evaluator, objective, given)
     given_least = None
@@ -73,7 +73,7 @@ def limited(
 
 
 def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError:
-    """What to tell the user."""
+    """The error that tells the user the least limit that would do."""
     ops = peak_ops(evaluator.graph, least.steps, least.sharing.host)
     names = " + ".join(op.name for op in ops[:NAMED]) + (f" and {len(ops) - NAMED} more" if len(ops) > NAMED else "")
     return MemoryLimitError(
@@ -83,21 +83,20 @@ def refusal(evaluator: Evaluator, limit: int, least: Frugal) -> MemoryLimitError
 
 
 def least_memory(evaluator: Evaluator, objective: Objective, bands: Sequence[int] = BANDS) -> Frugal:
-    """The program with the least memory among all partitions that are tried; of equals the cheapest of the first that was
-    tried."""
+    """The program with the least memory among all partitions that are tried. Among equals it is the first that was found."""
     return _Frugal(evaluator, objective).least_of_all(bands)[0]
 
 
 def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu], points: int) -> list[Frugal]:
-    """From the given steps down to the least memory: none of these programs needs more, and costs more, than another.
+    """Programs from the given steps down to the least memory. None of them is worse than another in both bytes and cost.
 
-    Limits are those at which other groups are left. They are asked for where the bytes of two neighbours are furthest apart,
-    until there are so many points, or so many questions that no answer changed (``DULL``).
+    Limits are tried at which the set of candidates changes, where the bytes of two neighbours are furthest apart. That ends
+    when there are ``points`` programs, or when ``DULL`` limits in a row gave no new one.
     """
     frugal = _Frugal(evaluator, objective, given)
     least, way = frugal.least_of_all()
     front = _front([min(frugal.reordered(given, host=False), key=lambda each: each.bytes), least], frugal.cost)
-    # Later ways only reach further down.
+    # Later ways serve only to reach lower limits.
     limits = {limit for each in frugal.ways[: frugal.ways.index(way) + 1] for limit in each.candidates.overlapping.limits}
     dull = 0
     while len(front) < points and dull < DULL:
@@ -116,7 +115,7 @@ def curve(evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu
 
 
 def _front(found: Sequence[Frugal], cost: Callable[[Frugal], int]) -> list[Frugal]:
-    """What nothing undercuts in bytes and cost, the most bytes first."""
+    """The programs that no other undercuts in both bytes and cost. The one with the most bytes comes first."""
     kept: list[Frugal] = []
     for each in sorted(found, key=lambda each: (each.bytes, cost(each))):
         if not kept or cost(each) < cost(kept[-1]):
@@ -126,15 +125,15 @@ def _front(found: Sequence[Frugal], cost: Callable[[Frugal], int]) -> list[Fruga
 
 class _Way(NamedTuple):
     candidates: Within
-    """What their limits count of overlap is tried in turn: at best, and not at all, which is always reached."""
+    """The candidates. Their limits are tried first with the most overlap that is possible, and then without overlap."""
     host: bool
-    """Inputs and outputs lie in WORK."""
+    """Whether inputs and outputs lie in WORK."""
     bands: int
-    """As in ``BANDS``."""
+    """The number of bands, one of ``BANDS``."""
 
 
 class _Frugal:
-    """``given``: steps whose groups do well together."""
+    """Searches for programs with little memory. ``given``: steps whose groups do well together."""
 
     def __init__(self, evaluator: Evaluator, objective: Objective, given: Sequence[Plan | Cpu] = ()) -> None:
         self._evaluator, self._objective = evaluator, objective
@@ -145,21 +144,21 @@ class _Frugal:
 
     @cached_property
     def ways(self) -> list[_Way]:
-        """The ways to use less memory, cheaper ones first."""
+        """The ways to use less memory. Cheaper ones come first."""
         return [
             _Way(Within(self._evaluator, self._objective, host, bands, self._favoured), host, bands)
             for bands in BANDS for host in (False, True)
         ]  # fmt: skip
 
     def reordered(self, given: Sequence[Plan | Cpu], host: bool) -> Iterator[Frugal]:
-        """What changes less first, and the least last."""
+        """Yields the given steps in other orders and places: small changes first, the least memory last."""
         if not host:
             yield placed(self._evaluator.graph, given)
         for overlap in (False, True):
             yield self._ordered(given, Sharing(host, overlap))
 
     def within(self, way: _Way, limit: int) -> Frugal | None:
-        """The cheaper of what is found."""
+        """The cheapest program that one way finds within the limit."""
         found = [
             self._kept_to(limits, way, limit, favoured)
             for limits in (way.candidates.overlapping, way.candidates.apart)
@@ -173,7 +172,7 @@ class _Frugal:
         return next((found for way in self.ways if (found := self.within(way, limit)) is not None), None)
 
     def _kept_to(self, limits: Limits, way: _Way, limit: int, favoured: frozenset[Mask]) -> Frugal | None:
-        """Groups are held to less than the limit where the whole exceeds it."""
+        """A program within the limit. If the whole exceeds the limit, the groups get a lower limit."""
         most = limit
         for _ in range(TRIES):
             groups = limits.cheapest(most, favoured)
@@ -186,11 +185,11 @@ class _Frugal:
         return None
 
     def least_of_all(self, bands: Sequence[int] = BANDS) -> tuple[Frugal, _Way]:
-        """And the first way that leads to it."""
+        """The program of least memory, and the first way that leads to it."""
         return min(((self.least(way), way) for way in self.ways if way.bands in bands), key=lambda found: found[0].bytes)
 
     def least(self, way: _Way) -> Frugal:
-        """The program at the least limits that leave a partition, and some after them."""
+        """The program of least memory of one way. It tries the least limits that leave a partition, and some above them."""
         best: Frugal | None = None
         for limits in (way.candidates.overlapping, way.candidates.apart):
             for limit in limits.limits[limits.least :][:TRIES]:
@@ -205,7 +204,7 @@ class _Frugal:
         return best
 
     def cost(self, found: Frugal) -> int:
-        """The cost of the whole program, where cycles count; else the planner's."""
+        """The cost of a program: for cycles that of the whole program, else the sum of what the planner tells of the groups."""
         if self._objective is CYCLES:
             if found not in self._timed:
                 config, graph = self._evaluator.config, self._evaluator.graph

@@ -1,7 +1,7 @@
-"""DNNVM's other evaluators (section 5.1): each group's cycles are measured on its own, instead of told by the planner's walk.
+"""DNNVM's other evaluators (section 5.1), which measure the cycles of each group by itself instead of the planner's walk.
 
-The plan of a group is that of the planner; only what it takes is asked of the cycle model, or of the hardware. Any strategy can
-be asked to choose by it (``Evaluator.measure``). Such costs are not kept between compilations.
+The planner still makes the plan of a group. The cycle model or the hardware tells only the cycles that it takes. Any strategy
+can use such costs (``Evaluator.measure``). They are not kept between compilations.
 """
 
 from __future__ import annotations

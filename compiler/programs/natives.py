@@ -1,9 +1,9 @@
-"""What of a compilation is compiled itself: libraries in C++ of the cycle model and of scheduling.
+"""Builds the parts of the compiler that are C++ libraries: the cycle model and scheduling.
 
     python -m compiler.programs.natives
 
-builds them, as `make` does; else the first compilation of a large network does, which takes some seconds. Where there is no C++
-compiler all is done in Python, with the same result.
+builds them, as `make` does. Otherwise the first compilation of a large network builds them, which takes some seconds. Without a
+C++ compiler, Python does all of it, with the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LIBRARIES = (cycle_model.LIBRARY, scheduler.LIBRARY)
 
 
 SHORT = 500
-"""Turns (``Plan.turns``) of a program that is timed sooner than the libraries are built: SqueezeNet has 400 on ``base``."""
+"""The most turns (``Plan.turns``) of a program for which building the libraries is not worth its time."""
 
 
 def prepare(told: Progress, turns: int) -> None:

@@ -1,4 +1,4 @@
-"""How much DRAM must be in use while a group runs, whatever groups the rest of the graph forms, in whatever order.
+"""The DRAM that must be in use while a group runs, whatever groups the rest of the graph forms, in whatever order.
 
 Two kinds of storages are in use: those that the group reads or writes, and those that something before it and something after
 it touch. Operations before the group and operations after it are never in one group, so what lies between them lies in DRAM.
@@ -23,8 +23,10 @@ from compiler.xgraph.ops import Cpu, Op
 
 
 class Needs:
-    """The needs of groups of one graph, in bytes of all regions for feature maps. ``shared``: inputs and outputs lie in
-    WORK."""
+    """Tells the needs of groups of one graph, in bytes of all regions for feature maps.
+
+    ``shared``: inputs and outputs lie in WORK.
+    """
 
     def __init__(self, evaluator: Evaluator, shared: bool) -> None:
         self._evaluator = evaluator
@@ -43,7 +45,7 @@ class Needs:
         """The need of the CPU's parts, which run as they are."""
 
     def of(self, mask: Mask) -> int | None:
-        """None: the operations cannot run together on chip."""
+        """The need of a group. None: the operations cannot run together on chip."""
         try:
             group = self._evaluator.group(mask)
         except FitError:
@@ -51,11 +53,11 @@ class Needs:
         return self._bytes(mask, (*group.inputs, *group.stored, *group.outputs))
 
     def saving(self, mask: Mask, plan: Plan) -> int:
-        """What outputs of the group that lie over its inputs save at most, as it is planned."""
+        """The most bytes that are saved, with this plan, by outputs of the group that lie over its inputs."""
         return self._saved(mask, leads_of(self._evaluator.graph, plan))
 
     def saving_in_bands(self, mask: Mask, bands: int) -> int:
-        """What outputs of the group that lie over its inputs save at most, if it runs in ``bands`` bands of rows."""
+        """The most bytes that are saved, in ``bands`` bands of rows, by outputs of the group that lie over its inputs."""
         evaluator = self._evaluator
         if evaluator.graph.tensors[evaluator.group(mask).outputs[0]].batch > 1:
             return 0
@@ -79,7 +81,7 @@ class Needs:
         return min(over, sum(uses[source].size for source in sources))
 
     def _around(self, mask: Mask) -> tuple[Mask, Mask]:
-        """What comes before and after it."""
+        """The operations that must come before the group, and those that must come after it."""
         return union(self._tasks.ancestors, mask) & ~mask, union(self._tasks.descendants, mask) & ~mask
 
     def _bytes(self, mask: Mask, maps: Iterable[str]) -> int:

@@ -1,10 +1,10 @@
-"""What schemes cost behind each other, learnt from whole programs on the cycle model.
+"""The costs of schemes behind each other, learnt from whole programs on the cycle model.
 
-The next group of the program feels a group's scheme. With ``k`` schemes of each of ``n`` groups there are ``n k k`` pairs. One
-program measures ``n`` of them, between the neighbours that they will have: the cost of a group behind another is how much later
-it is done. In one program every second group has its scheme number ``r``, and the others have their own best. It tells the cost
-of ``r`` behind the best, and of the best behind ``r``. Any other pair counts as the sum of both changes, until a timed program
-has it.
+A group's scheme also changes the cycles of the next group. With ``k`` schemes of each of ``n`` groups there are ``n k k``
+pairs. One program measures ``n`` of them, between the neighbours that they will have: the cost of a group behind another is
+how much later it is done. In one program every second group has its scheme number ``r``, and the others have their own best.
+It tells the cost of ``r`` behind the best, and of the best behind ``r``. Any other pair counts as the sum of both changes,
+until a timed program has it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Choices = tuple[int, ...]
-"""The scheme of each group by number; 0 is its own best."""
+"""The number of the scheme of each group. 0 is its best alone."""
 Timed = tuple[int, Sequence[int]]
-"""Cycles of a program, and by how much later each group is done than those before it."""
+"""The cycles of a program, and by how many cycles each group is done later than those before it."""
 Table = NDArray[np.float64]
-"""What a group takes: rows are schemes of the group before, columns its own. One row where the machine rests before."""
+"""The cycles of a group. Rows are schemes of the group before (one row if the machine rests before), columns its own."""
 
 
 class PairCosts:
-    """``sizes``: schemes of each group. ``first``: groups before which the machine rests."""
+    """Costs of pairs of neighbours. ``sizes``: the number of schemes of each group. ``first``: groups with a rest before."""
 
     def __init__(
         self, sizes: Sequence[int], first: Sequence[int], time: Callable[[Sequence[Choices]], Sequence[Timed]]
     ) -> None:
         self.sizes, self.first, self._time = sizes, {*first}, time
         self.whole: dict[Choices, int] = {}
-        """Cycles of the programs that were timed."""
+        """The cycles of the programs that were timed."""
         self._pairs: list[dict[tuple[int, int], int]] = [{} for _ in sizes]
 
     @property
@@ -39,7 +39,7 @@ class PairCosts:
         return (0,) * len(self.sizes)
 
     def ask(self, *asked: Choices) -> None:
-        """Times the programs; what their pairs take is known from them ever after."""
+        """Times the programs, and keeps what their pairs take."""
         new = [choices for choices in dict.fromkeys(asked) if choices not in self.whole]
         for choices, (cycles, spent) in zip(new, self._time(new), strict=True):
             self.whole[choices] = cycles
@@ -48,7 +48,7 @@ class PairCosts:
                 self._pairs[number][before, own] = spent[number]
 
     def star(self) -> Iterator[Choices]:
-        """Programs to ask first: the best of each, and each scheme between neighbours that have theirs."""
+        """The programs to time first: the one with all best schemes, and those with each other scheme between best ones."""
         yield self.own
         turns = self._turns()
         for number, turn in product(range(1, max(self.sizes, default=0)), (0, 1)):
@@ -59,8 +59,10 @@ class PairCosts:
                 yield choices
 
     def _turns(self) -> list[int]:
-        """In which of two programs a group has its scheme, so that no neighbour has another one, too: in one alone, where none
-        of those that have several is a neighbour of another."""
+        """For each group: in which of two programs, 0 or 1, it has another scheme than its best.
+
+        Two neighbours with several schemes take turns. If there are no such neighbours, all is in program 0.
+        """
         turns: list[int] = []
         for number, size in enumerate(self.sizes):
             beside = number > 0 and size > 1 and self.sizes[number - 1] > 1 and number not in self.first
@@ -68,7 +70,7 @@ class PairCosts:
         return turns
 
     def tables(self) -> list[Table]:
-        """Costs of all pairs, as far as they are known, and estimated beyond; all pairs of ``star`` are known."""
+        """The costs of all pairs: known ones, and estimates of the others. The programs of ``star`` must have been timed."""
         return [
             np.array([[self._spent(n, a, b) for b in range(size)] for a in range(1 if n in self.first else self.sizes[n - 1])])
             for n, size in enumerate(self.sizes)
@@ -86,7 +88,7 @@ def cheapest_chain(tables: Sequence[Table]) -> Choices:
     cost = np.zeros(1)
     origins = []
     for table in tables:
-        # Whoever follows a rest is alike whatever was chosen before.
+        # What was chosen before a rest makes no difference to the group after it.
         total = (cost if len(table) > 1 or len(cost) == 1 else cost.min(keepdims=True))[:, None] + table
         rested = len(table) == 1 < len(cost)
         origins.append(np.full(table.shape[1], cost.argmin()) if rested else total.argmin(axis=0))

@@ -1,4 +1,4 @@
-"""Which schemes the groups of a program get: those that make the whole program fastest (NeoCPU's second level)."""
+"""Chooses the schemes of the groups that make the whole program fastest (NeoCPU's second level)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Solve = Callable[[Sequence[Table]], Choices]
 
 
 def in_schemes(evaluator: Evaluator, steps: Steps) -> list[Plan | Cpu]:
-    """The steps with the best schemes that the effort allows, for the groups that wait most."""
+    """The steps with better schemes, as far as the effort allows, for the groups that wait most."""
     count = evaluator.effort.schemes if evaluator.effort.times(steps) else 0
     return with_schemes(evaluator, steps, count, that_wait(evaluator, steps, count)) if count else list(steps)
 
@@ -32,11 +32,11 @@ def with_schemes(
     evaluator: Evaluator, steps: Steps, count: int, asked: Sequence[bool] | None = None, solve: Solve = cheapest_chain,
     alone: Alone = estimated,
 ) -> list[Plan | Cpu]:  # fmt: skip
-    """The same groups in the same order, each that is ``asked`` with the best found of its best plan and ``count`` others.
+    """The same groups in the same order. Each that is ``asked`` has its best plan or one of ``count`` others.
 
-    Programs tell what each scheme takes beside neighbours that have their best. Then choices are made, and timed, which
-    corrects the costs. The program as it was is one of those that are timed, so none is slower than before on the cycle model.
-    ``alone``: what tells how long a plan takes by itself, where a group's schemes are picked.
+    Programs tell what each scheme takes beside neighbours that have their best. Then choices are made and timed, which corrects
+    the costs. The program as it was is timed, too, so on the cycle model the result is not slower. ``alone``: tells how long a
+    plan takes by itself, to pick the schemes of a group.
     """
     plans = [step for step in steps if isinstance(step, Plan)]
     asked = [True] * len(plans) if asked is None else asked
@@ -61,9 +61,9 @@ def with_schemes(
 
 
 def that_wait(evaluator: Evaluator, steps: Steps, count: int) -> list[bool]:
-    """Whether groups are of one of the ``count`` shapes that wait most in the program, all groups of a shape together.
+    """For each group: whether its shape is one of the ``count`` shapes that wait most. All groups of a shape are added up.
 
-    Groups wait for as long as they take beyond what their busiest unit, or the bus, needs at least.
+    The wait of a group is the time that it takes beyond what its busiest unit, or the bus, needs at least.
     """
     _, spent = spent_by(evaluator.config, evaluator.graph, steps)
     masks = [_mask(evaluator, step) for step in steps if isinstance(step, Plan)]
@@ -75,7 +75,7 @@ def that_wait(evaluator: Evaluator, steps: Steps, count: int) -> list[bool]:
 
 
 def measured(evaluator: Evaluator, steps: Steps, rows: Sequence[Sequence[Plan]]) -> PairCosts:
-    """``rows``: the schemes of each group."""
+    """The costs of pairs of schemes, which are measured on request. ``rows``: the schemes of each group."""
     plans = [number for number, step in enumerate(steps) if isinstance(step, Plan)]
     first = [n for n, (before, at) in enumerate(pairwise([-2, *plans])) if at != before + 1]
 
@@ -94,7 +94,7 @@ def chosen(steps: Steps, rows: Sequence[Sequence[Plan]], choices: Choices) -> li
 
 @dataclass
 class Found:
-    """Schemes of the groups of a graph, by how many are asked for and shape."""
+    """The schemes that were found for the groups of a graph. The key has their number, the measure and the shape."""
 
     evaluator: Evaluator
     schemes: dict[object, tuple[Scheme, ...]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Found:
 
 
 def others_of(evaluator: Evaluator, own: Plan, count: int, alone: Alone = estimated) -> list[Plan]:
-    """Other schemes of a group; found once for each shape."""
+    """The other schemes of a group, as plans. They are found once for each shape."""
     find_schemes(evaluator, [own], count, alone)
     found: Found = evaluator.once(Found)
     chosen = found.schemes[found.key(own, count, alone)] if own.wanted.free else ()
@@ -113,7 +113,7 @@ def others_of(evaluator: Evaluator, own: Plan, count: int, alone: Alone = estima
 
 
 def find_schemes(evaluator: Evaluator, plans: Sequence[Plan], count: int, alone: Alone = estimated) -> None:
-    """Finds schemes of shapes that earlier groups did not have, with all processes."""
+    """Finds the schemes of those plans whose shapes have none yet, with all processes."""
     found: Found = evaluator.once(Found)
     missing = {key: plan for plan in plans if plan.wanted.free and (key := found.key(plan, count, alone)) not in found.schemes}
     new = [*missing.values()]

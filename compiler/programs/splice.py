@@ -1,4 +1,4 @@
-"""Good partitions are cut where they agree, and the best stretches of each are put together.
+"""Cuts good partitions where they agree, and puts the best stretches of each together.
 
 Strategies add up the costs of single groups. In a program a group also loads under the group before it, and waits for what that
 group saves last. So costs lie on edges: what a group takes *behind another*.
@@ -15,11 +15,11 @@ from compiler.fusion.legal import Mask
 
 Path = tuple[Mask, ...]
 Behind = Callable[[Mask, Mask], int]
-"""What the second of two groups takes behind the first, which is 0 before the first group of all."""
+"""Tells the cycles of the second of two groups behind the first. Before the first group of all, the first is 0."""
 
 
 def splice(paths: Sequence[Sequence[Mask]], behind: Behind) -> Path:
-    """The shortest of all paths that go on, from any set on the way, as one of the given ones does there."""
+    """The shortest path among those that go on, from each finished set, as one of the given paths does there."""
     arrivals, onward = _meeting(paths)
     best: dict[tuple[Mask, Mask], tuple[int, Path]] = {(0, 0): (0, ())}
     for done in sorted(onward, key=int.bit_count):

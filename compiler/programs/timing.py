@@ -1,6 +1,6 @@
-"""Programs on the cycle model: what a partition's groups really take, and when each is done.
+"""Times programs on the cycle model: the cycles of the whole, and when each group is done.
 
-What was timed last is kept, for what wins is timed again beside other orders and places of its maps.
+The last results are kept, for the best program is timed again beside other orders and places of its maps.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isa.config import MachineConfig
 from sim.cycle.model import CycleModel
 
 KEPT = 16
-"""Programs of which the times are kept."""
+"""The number of programs whose times are kept."""
 
 
 def program_cycles(
@@ -31,17 +31,19 @@ def program_cycles(
 
 
 def spent_by(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[int, list[int]]:
-    """The cycles of the program, and for each group by how much later it is done than the groups before it since the machine
-    rested."""
+    """The cycles of the program, and those of each group: by how much later it is done than the groups before it.
+
+    Only groups since the last rest of the machine count as before it.
+    """
     timed = program_ends(config, graph, tuple(steps), APART)
     return timed.cycles, [after - before for ends in timed.ends for before, after in pairwise((0, *ends.values()))]
 
 
 class Timed(NamedTuple):
     cycles: int
-    """Cycles of all segments together."""
+    """The cycles of all segments together."""
     ends: tuple[dict[str, int], ...]
-    """In each segment: when each group is done, by its name, and all before it."""
+    """For each segment: the cycle in which each group, by its name, and all groups before it are done."""
 
 
 _Program = tuple[MachineConfig, XGraph, tuple[Plan | Cpu, ...], Sharing]
@@ -49,7 +51,7 @@ _programs: OrderedDict[_Program, Timed] = OrderedDict()
 
 
 def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, ...], sharing: Sharing) -> Timed:
-    """The last ones are kept: what wins here is timed again beside other orders and places of its maps."""
+    """The times of a program. Those of the last ``KEPT`` programs are looked up."""
     program = config, graph, steps, sharing
     _programs[program] = timed = _programs.get(program) or _timed(*program)
     _programs.move_to_end(program)
@@ -60,12 +62,12 @@ def program_ends(config: MachineConfig, graph: XGraph, steps: tuple[Plan | Cpu, 
 
 @lru_cache(maxsize=1)
 def _model(config: MachineConfig) -> CycleModel:
-    """One for all programs, for it knows those that are alike."""
+    """The cycle model of a configuration. All programs share it, for it remembers parts that are alike."""
     return CycleModel(config)
 
 
 def forget_programs() -> None:
-    """Nothing will be timed for a while."""
+    """Frees all kept programs and times, when nothing will be timed for a while."""
     _programs.clear()
     _model.cache_clear()
     forget_listings()
@@ -78,7 +80,7 @@ def _timed(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu], sh
         result = model.run_ops([op for op, _ in segment])
         total += result.cycles
         until: dict[str, int] = {}
-        # START comes before, and END behind them.
+        # The first end is that of START, and the last that of END.
         for (_, pending), end in zip(segment, result.ends[1:-1], strict=True):
             until[pending.group] = max(until.get(pending.group, 0), end)
         in_order = [name for step in steps if isinstance(step, Plan) and (name := step.group.name) in until]

@@ -1,4 +1,4 @@
-"""Programs of which several cores share each image: phase by phase, all cores wait for each other between two groups."""
+"""Programs in which several cores share each image. Between two groups all cores wait for each other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from isa.errors import TilewrightError
 
 
 def check_shared(config: MachineConfig, cores: int, objective: str, others: Sequence[str]) -> None:
-    """Refuses more cores than the chip holds, and what cannot be asked for together with them; ``others``: names of that."""
+    """Refuses more cores than the chip holds, and options that do not go together with cores. ``others``: their names."""
     with_cores(config, cores)
     if objective != CYCLES.name:
         raise TilewrightError(f"cores {cores}: objective {objective!r}; cores share an image for objective {CYCLES.name} alone")
@@ -36,10 +36,10 @@ def check_shared(config: MachineConfig, cores: int, objective: str, others: Sequ
 def shared_steps(
     config: MachineConfig, graph: XGraph, cores: int, strategy: str, effort: Effort, progress: Progress | None = None
 ) -> Frugal:  # fmt: skip
-    """What a strategy makes of a graph for so many cores, in the order of the graph.
+    """The program that a strategy makes of a graph for so many cores, in the order of the graph.
 
     No whole programs are timed, for no group overlaps another. Maps that groups of two phases use at different times share
-    bytes; what a group writes never lies over what it reads, for its shards run at the same time.
+    bytes. The outputs of a group never lie over its inputs, for its shards run at the same time.
     """
     with crew_allowed() as crew:
         evaluator = Sharding(config, graph, effort=effort, crew=crew, cores=cores)
@@ -53,6 +53,6 @@ def shared_steps(
 
 
 def _step(config: MachineConfig, graph: XGraph, cores: int, group: Sequence[Op]) -> Plan | Cpu:
-    """Planned with its own parameters: an evaluator takes those of any group of the same shape, which cost as much."""
+    """Plans a group with its own parameters. (An evaluator takes those of any group of the same shape; they cost as much.)"""
     first = group[0]
     return first if isinstance(first, Cpu) else plan_shards(config, make_group(config, graph, group), cores, dram_bytes(config))

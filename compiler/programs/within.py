@@ -1,4 +1,4 @@
-"""The cheapest partition in which no group needs more DRAM than a limit, and the least limit that has one.
+"""Finds the cheapest partition in which no group needs more DRAM than a limit, and the least limit that allows one.
 
 ``Needs`` says what each group needs at least. A limit takes candidates away, and what is left is a search for the cheapest
 cover. Where branches run side by side, an order of the groups may need more than the greatest of them;
@@ -26,7 +26,7 @@ Groups = tuple[tuple[Op, ...], ...]
 
 
 class Limits:
-    """Partitions by their limits, of groups that need these ``bytes``, and of parts of the host that need ``of_host``."""
+    """The partitions that limits allow. ``needed``: the bytes of each candidate. ``of_host``: the need of the host's parts."""
 
     def __init__(self, evaluator: Evaluator, objective: Objective, needed: Mapping[Mask, int], of_host: int) -> None:
         self._evaluator, self._objective = evaluator, objective
@@ -34,14 +34,14 @@ class Limits:
 
     @cached_property
     def limits(self) -> list[int]:
-        """All that differ in which candidates they leave, the least first."""
+        """The limits at which the set of candidates changes, the least first."""
         return sorted({max(self._of_host, need) for need in self.bytes.values()})
 
     @cached_property
     def least(self) -> int:
-        """The place in ``limits`` of the first that leaves a partition.
+        """The place in ``limits`` of the first limit that leaves a partition.
 
-        Every limit has its candidates planned, which takes the longer the more there are: so from below, in growing strides.
+        A limit has all its candidates planned, so a higher one takes longer. The search starts from below, in growing strides.
         """
         limits = self.limits
         low = bisect_left(limits, True, key=lambda limit: self._cover_all(self._within(limit)))
@@ -60,9 +60,9 @@ class Limits:
         return covered == self._evaluator.sets.everything
 
     def cheapest(self, limit: int, favoured: Collection[Mask] = ()) -> Groups | None:
-        """The cheapest partition into groups that need no more; None: there is none.
+        """The cheapest partition into groups that need no more than ``limit``. None: there is none.
 
-        ``favoured``: groups of which it is known that they do well together; they count a little less.
+        ``favoured``: groups that are known to do well together. They count a little less.
         """
         evaluator = self._evaluator
         sets = evaluator.sets
@@ -76,13 +76,16 @@ class Limits:
         return None if found.groups is None else made_of(evaluator, self._objective, found.groups).groups
 
     def most(self, groups: Groups) -> int:
-        """What the greatest of these candidates needs."""
+        """The greatest need of these candidates."""
         return max(self.bytes[self._evaluator.sets.mask(group)] for group in groups)
 
 
 class Within:
-    """Candidates of one graph, and what they need. ``shared``: inputs and outputs lie in WORK. ``bands``: if not 0, groups that
-    do not fit on chip row by row may be tiled in columns in this many bands. ``known``: candidates in any case."""
+    """The candidates of one graph and their needs. ``shared``: inputs and outputs lie in WORK.
+
+    ``bands``: if not 0, groups that do not fit on chip row by row may be tiled in columns, in this many bands. ``known``:
+    groups that are candidates in any case.
+    """
 
     def __init__(
         self, evaluator: Evaluator, objective: Objective, shared: bool, bands: int = 0, known: Collection[Mask] = ()
@@ -100,20 +103,20 @@ class Within:
 
     @cached_property
     def apart(self) -> Limits:
-        """No output over an input: what is needed is found."""
+        """The limits without outputs over inputs. Unlike needs with overlap, these can be reached."""
         needs = {mask: self._needs.of(mask) for mask in sorted(self._candidates)}
         return self._limits({mask: need for mask, need in needs.items() if need is not None})
 
     @cached_property
     def overlapping(self) -> Limits:
-        """Less what outputs over inputs save at best, which the places that are found may not reach."""
+        """The limits with the best that outputs over inputs can save. The places that are found may not reach it."""
         return self._limits({mask: need - self._saving(mask) for mask, need in self.apart.bytes.items()})
 
     def _limits(self, needed: Mapping[Mask, int]) -> Limits:
         return Limits(self._evaluator, self._objective, needed, self._needs.of_host)
 
     def _saving(self, mask: Mask) -> int:
-        """The bytes that overlap saves, for groups that stream rows or run in bands; column tiles read all rows again."""
+        """The most bytes that overlap saves. Column tiles save none unless they run in bands, for they read all rows again."""
         fits = self._by_rows.cost_of(mask, self._objective) is not None
         if not fits and self._bands > 1:
             return self._needs.saving_in_bands(mask, self._bands)
@@ -122,13 +125,13 @@ class Within:
 
     @cached_property
     def _candidates(self) -> set[Mask]:
-        """The groups that ``best`` would weigh; where these are not all, also the groups that need the least."""
+        """The groups that need the least DRAM and, unless columns may be tiled, the groups that ``best`` would weigh."""
         evaluator = self._evaluator
         sets = evaluator.sets
         most = most_of_a_size(sets)
         found = {*self._known, *grow(sets, sets.feeds, MOST_OPS, most, self._less).groups}
         if self._tiled:
-            # Whether one of them fits takes long to find out: only those that keep to a limit are asked.
+            # It takes long to find out whether one of them fits, so only those that keep to a limit are planned.
             return found
         return found.union(grow(sets, sets.joins, MOST_OPS, most, saving_over_alone(evaluator, self._objective)).groups)
 

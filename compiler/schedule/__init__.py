@@ -1,1 +1,1 @@
-"""The schedule: what is decided of a program, as data that is written and read."""
+"""The schedule: the decisions about a program, as data that is written and read."""

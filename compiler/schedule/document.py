@@ -1,6 +1,6 @@
-"""The schedule as data: what the compiler decides of a program, whole or in part. What is None is left to the compiler.
+"""The schedule as data: all decisions about a program, or some of them. The compiler decides what is None.
 
-Whoever reads it refuses what cannot be, with the line that it was read from (``Origin``).
+Code that follows a schedule refuses what cannot be, with the line that it was read from (``Origin``).
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from isa.errors import TilewrightError
 
 
 class ScheduleError(TilewrightError):
-    """A schedule that cannot be."""
+    """A schedule that cannot be followed."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The place where something was read, for errors."""
+    """The place from which a value was read, for errors."""
 
     name: str = "schedule"
     lines: Mapping[str, int] = field(default_factory=dict)
-    """Lines by key, such as ``steps`` or ``rings.conv1_out``; the empty key is the heading's."""
+    """The lines by key, such as ``steps`` or ``rings.conv1_out``. The empty key is that of the heading."""
 
     def error(self, key: str, message: str) -> ScheduleError:
-        """Names the file, and the line where one is known."""
+        """The error with the name of the file, and the line if it is known."""
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         line = self.lines.get(key)
@@ -34,25 +34,25 @@ class Origin:
 
 @dataclass(frozen=True)
 class Ring:
-    """Where rows of a map lie in the feature-map buffer, in each of its planes (``compiler/layers/placed.py``)."""
+    """The place of the rows of a map in the feature-map buffer, in each of its planes (``compiler/layers/placed.py``)."""
 
     word: int
     rows: int
     pitch: int
     apart: int = 0
     shift: int = 0
-    """Row of the ring at which row 0 of the map lies; not 0 only where rings share words."""
+    """The row of the ring at which row 0 of the map lies. It is 0 unless rings share words."""
 
 
 @dataclass(frozen=True)
 class Stay:
-    """How a layer's parameters come on chip."""
+    """How the parameters of a layer come on chip."""
 
     stay: int = 0
-    """So many first blocks are loaded once in a pass; the others in every step."""
+    """The number of first blocks that are loaded once in a pass. The others are loaded in every step."""
     words: Mapping[str, int] = field(default_factory=dict)
-    """Words of each parameter buffer that a block may take (``weight``, ``param``, ``taps``, ``pool_param``); all there are of
-    those that are left out."""
+    """The words of each parameter buffer (``weight``, ``param``, ``taps``, ``pool_param`` and others) that a block may take. A
+    buffer that is left out may be taken in full."""
 
 
 End = Literal["bottom", "top"]
@@ -60,27 +60,27 @@ End = Literal["bottom", "top"]
 
 @dataclass(frozen=True)
 class GroupSchedule:
-    """One group; of a part that runs on the CPU only ``operations``, which holds its name alone."""
+    """The decisions about one group. For a part that runs on the CPU, only ``operations`` is given: its name alone."""
 
     operations: tuple[str, ...]
     steps: int | None = None
-    """Steps of each pass."""
+    """The steps of each pass."""
     pipelined: bool | None = None
     """Whether each layer runs a step behind its makers."""
     passes: int | None = None
-    """Over output channels."""
+    """The passes over output channels."""
     tiles: int | None = None
-    """Column tiles in each pass."""
+    """The column tiles in each pass."""
     held: tuple[str, ...] | None = None
-    """Inputs that stay on chip from pass to pass."""
+    """The inputs that stay on chip from pass to pass."""
     end: End | None = None
     """The end of the feature-map buffer at which the first map lies."""
     rings: Mapping[str, Ring] | None = None
-    """All of the group's, each by the first of the maps that share it."""
+    """All rings of the group, each by the first of the maps that share it."""
     parameters: Mapping[str, tuple[Stay, ...]] | None = None
     """For each operation with parameters: one ``Stay`` for all passes and tiles, or one for each."""
     bands: int | None = None
-    """Bands of rows, each finished in all its tiles before the next; the compiler decides how a band is computed."""
+    """The bands of rows. Each is finished in all its tiles before the next. The compiler decides how a band is computed."""
     origin: Origin = field(default=Origin(), compare=False)
 
     @property
@@ -89,7 +89,7 @@ class GroupSchedule:
 
     @property
     def free(self) -> bool:
-        """Whether nothing is decided but who is in it."""
+        """Whether nothing is decided but the operations of the group."""
         return self == GroupSchedule(self.operations)
 
     def refused(self, key: str, message: str) -> ScheduleError:
@@ -97,7 +97,7 @@ class GroupSchedule:
 
 
 FREE = GroupSchedule(())
-"""Nothing is decided."""
+"""A group of which nothing is decided."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,15 @@ class Schedule:
     """The schedule of a whole program."""
 
     groups: tuple[GroupSchedule, ...] = ()
-    """Operations in none of them are put into groups by the compiler."""
+    """The groups. The compiler puts operations that are in none of them into groups."""
     listed: bool = False
-    """Whether the groups, which must then be all, run in this order."""
+    """Whether the groups run in this order. If so, every operation must be in a group."""
     host_in_work: bool | None = None
     """Whether inputs and outputs share WORK with the other maps in DRAM."""
     overlap: bool | None = None
-    """Whether what a group writes may lie over what it has read by then."""
+    """Whether the outputs of a group may lie over inputs that it has read by then."""
     places: Mapping[str, int] | None = None
-    """Offsets of all storages in their regions of DRAM, by the map that gives each its name."""
+    """The offsets of all storages in their regions of DRAM, by the map that gives each its name."""
     blocked: tuple[str, ...] | None = None
-    """Maps whose channels lie in blocks of a channel vector, each a map of its own."""
+    """The maps whose channels lie in blocks of a channel vector, each block a map of its own."""
     origin: Origin = field(default=Origin(), compare=False)

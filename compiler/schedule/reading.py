@@ -1,4 +1,4 @@
-"""Reads a schedule from TOML: every value checked for its type, every error with its line."""
+"""Reads a schedule from TOML. It checks the type of every value, and every error names its line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[\w-]+)\s*=")
 
 
 def read_schedule(path: Path) -> Schedule:
-    """The schedule of a file."""
+    """Reads the schedule of a file."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -33,10 +33,10 @@ def read_schedule(path: Path) -> Schedule:
 
 
 def parse_schedule(text: str, name: str = "schedule") -> Schedule:
-    """``name``: of what the text was read from, for errors."""
+    """Reads the schedule of a text. ``name``: the name of its source, for errors."""
     try:
         values = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not all that it refuses are its own errors
+    except (ValueError, RecursionError) as error:  # tomllib raises other errors than its own, too
         raise ScheduleError(f"{name}: not TOML: {error}") from None
     top, dram, groups = _lines_of(text)
     table = _Table(values, Origin(name, top), "", _TOP)
@@ -138,7 +138,7 @@ def _ring(rings: _Table, name: str) -> Ring:
 
 
 def _stays(parameters: _Table, name: str) -> tuple[Stay, ...]:
-    """One table for all passes, or a list of one for each."""
+    """Reads one table for all passes, or a list with one for each."""
     found = parameters.values[name]
     tables = found if isinstance(found, list) and found else [found]
     stays = []
@@ -151,9 +151,9 @@ def _stays(parameters: _Table, name: str) -> tuple[Stay, ...]:
 
 
 def _lines_of(text: str) -> tuple[dict[str, int], dict[str, int], list[dict[str, int]]]:
-    """Lines of the keys at the top, under ``[dram]``, and under each ``[[group]]``, by the key; that of a heading by ''.
+    """The lines of the keys at the top, under ``[dram]``, and under each ``[[group]]``. A heading has the key ''.
 
-    For messages: text that only looks like TOML's usual form, as a key within a text of several lines, may mislead it.
+    They are only for messages: text that looks like TOML, such as a key within a text of several lines, may mislead it.
     """
     top: dict[str, int] = {}
     dram: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A schedule as TOML, a heading for each group, so that two of them can be compared line by line."""
+"""Writes a schedule as TOML, with a heading for each group, so that two schedules can be compared line by line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compiler.schedule.document import GroupSchedule, Ring, Schedule, Stay
 
 
 def to_toml(schedule: Schedule, heading: str = "") -> str:
-    """What ``read_schedule`` reads; ``heading``: lines of comment before it."""
+    """The text that ``read_schedule`` reads. ``heading``: lines of comment before it."""
     return "\n".join([*(f"# {line}" for line in heading.splitlines()), *_lines(schedule)]) + "\n"
 
 
@@ -64,11 +64,11 @@ def _value(value: object) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A key: bare where TOML allows it."""
+    """A key in TOML, without quotes where TOML allows that."""
     bare = name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
     return name if bare else _text(name)
 
 
 def _text(text: str) -> str:
-    """JSON's escapes are TOML's, but that TOML also escapes DEL."""
+    """A text in TOML. Its escapes are those of JSON, and one for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,1 +1,1 @@
-"""Which partition into groups is best: one strategy per file, all with the same candidates and costs."""
+"""Finds the best partition into groups. There is one strategy per file; all have the same candidates and costs."""

@@ -1,4 +1,4 @@
-"""``best``: ours. The widest choice of groups, and the best partition into them with its proof."""
+"""``best``, the project's own strategy: the widest choice of groups, and the best partition into them with its proof."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from compiler.xgraph.graph import XGraph
 
 
 def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """Groups connected by data flow or by a map that they share, all of them where the graph is small enough.
+    """The best partition into groups that are connected by data flow or by a map that they share.
 
-    For cycles those that promise most are planned (``promising.py``). For bytes those that save most are, size by size, and
-    where that leaves any out, those that ``optimus`` would weigh, too.
+    Where the graph is small enough, all such groups are weighed. Else, for cycles, those are that promise most
+    (``promising.py``). For bytes, the groups of each size that save most are, and those that ``optimus`` would weigh.
     """
     groups, grown = weighed_groups(evaluator, objective)
     prices = priced(evaluator, objective, [*groups])
     found = certify(evaluator.sets, prices, evaluator.shapes)
     if found.groups is None:
         return partition_into(evaluator, objective, prices, complete=grown.complete, left_out=left_out_of(grown))
-    # A bound is one only if no group is missing: longer ones might be cheaper than all of their parts.
+    # The bound holds only if no group is missing, for a longer group may be cheaper than all of its parts.
     return made_of(
         evaluator, objective, found.groups, exact=grown.complete and found.exact, bound=found.bound if grown.all else 0,
         left_out=left_out_of(grown),
@@ -33,7 +33,7 @@ def best(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition
 
 
 def weighed_groups(evaluator: Evaluator, objective: Objective) -> tuple[set[Mask], Grown]:
-    """Groups to choose from, and what of them was left out."""
+    """Returns the groups to choose from, and what the growth of the groups left out."""
     sets, effort = evaluator.sets, evaluator.effort
     if objective is CYCLES:
         grown = promising(evaluator, objective, max(effort.planned, len(sets.ops)))
@@ -47,18 +47,18 @@ def weighed_groups(evaluator: Evaluator, objective: Objective) -> tuple[set[Mask
 
 
 def plan_promising(evaluator: Evaluator, objective: Objective) -> None:
-    """Groups whose plans are what they are, of which some promise most by another objective."""
+    """Plans the groups that promise most by ``objective``, with plans for the objective of the evaluator (``planned_for``)."""
     promising(evaluator, objective, int(evaluator.effort.planned / LEAN_PART))
 
 
 def plan_short(evaluator: Evaluator, objective: Objective) -> None:
-    """Groups of few operations that data flow connects, of each size as many as the graph has operations."""
+    """Plans groups of few operations that data flow connects: of each size as many as the graph has operations."""
     sets = evaluator.sets
     grow(sets, sets.feeds, SHORT_OPS, len(sets.ops), saving_over_alone(evaluator, objective), evaluator.ahead(objective))
 
 
 def best_of_weighed(evaluator: Evaluator, objective: Objective, charge: int = 0) -> list[Mask] | None:
-    """The best partition into groups that the evaluator knows already, if each cost so much more; None where none is found."""
+    """The best partition into groups that the evaluator knows, if each cost ``charge`` more. None: no partition is found."""
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     groups = [*dict.fromkeys([*alone, *evaluator.weighed(objective)])]
     return certify(evaluator.sets, priced(evaluator, objective, groups, charge), evaluator.shapes).groups

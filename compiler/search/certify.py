@@ -34,14 +34,17 @@ from compiler.tuned import CIRCLE_WAYS as WAYS
 from compiler.tuned import NODES
 
 _FEASIBLE = 1e-9
-"""How far a row may be off in HiGHS, which computes in floating point."""
+"""The most by which HiGHS, which computes in floating point, may miss a row."""
 _TRUSTED = 1 - 1e-11
-"""Part of its bounds that is taken as proved: prices are whole numbers far below 10^11."""
+"""The part of a bound of HiGHS that is taken as proved. Prices are whole numbers far below 10^11."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """``groups`` is None if no partition without circles was found; no partition into the groups costs less than ``bound``."""
+    """The result of the search. ``groups`` is None if no partition without circles was found.
+
+    No partition into the weighed groups costs less than ``bound``.
+    """
 
     groups: list[Mask] | None
     value: int
@@ -53,7 +56,10 @@ class Certificate:
 
 
 def certify(sets: OpSets, prices: Mapping[Mask, int], shapes: Shapes | None = None, nodes: int = NODES) -> Certificate:
-    """``prices`` hold each operation alone, too; ``shapes``: of these sets, if they are at hand."""
+    """Finds the cheapest partition into the groups in ``prices``, among which is each operation alone.
+
+    ``shapes``: the shapes of ``sets``, if they are at hand. ``nodes``: the most nodes of HiGHS' search tree.
+    """
     masks = list(prices)
     places: dict[object, list[Mask]] = {}
     holders = _holders(sets, masks)
@@ -88,7 +94,10 @@ def certify(sets: OpSets, prices: Mapping[Mask, int], shapes: Shapes | None = No
 
 
 def _everywhere(sets: OpSets, places: Sequence[Sequence[Mask]], circle: Sequence[Mask]) -> Iterator[Sequence[Mask]]:
-    """The circle, and all pairs of such shapes if it is a pair; ``places``: groups of the shape of each."""
+    """The circle and, if it is a pair, all other pairs of the same shapes that wait for each other.
+
+    ``places``: for each group of the circle, all groups of its shape.
+    """
     yield circle
     if len(circle) == 2:
         for first in places[0]:
@@ -106,9 +115,10 @@ def _holders(sets: OpSets, masks: Sequence[Mask]) -> list[list[int]]:
 
 
 def _alike(sets: OpSets, masks: Sequence[Mask], holders: Sequence[Sequence[int]], circle: Sequence[Mask]) -> list[int]:
-    """Groups that can stand for those of the circle, by number; where there are several ways, those of the way with most.
+    """The numbers of all groups that can stand for a group of the circle.
 
-    Each group of the circle waits for the next, and the last for the first.
+    Each group of the circle waits for the next, and the last for the first. Where they wait through several pairs of
+    operations, the pairs count that the most groups hold.
     """
     waits = [
         [(taker, maker) for taker in bits_of(group) for maker in bits_of(sets.ancestors[taker] & ahead)]
@@ -134,7 +144,7 @@ def _model(
     )  # fmt: skip
     count = len(masks)
     columns = np.arange(count, dtype=np.int32)
-    # All at once: a thousand calls for each of these take as long as the solution.
+    # All columns are added at once: a thousand calls for each of these take as long as the solution.
     model.addVars(count, np.zeros(count), np.ones(count))
     model.changeColsCost(count, columns, np.array([prices[mask] for mask in masks], np.float64))
     model.changeColsIntegrality(count, columns, np.full(count, highspy.HighsVarType.kInteger))
@@ -144,9 +154,9 @@ def _model(
 
 
 def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
-    """Circles of groups, each of which waits for the next, be it for what others make of its results; pairs, if there are any.
+    """Finds circles of groups: each group waits for the next, directly or through other groups. Pairs are preferred.
 
-    No two of them share a group, and there is none if none is found.
+    No two circles share a group. If there is any circle, at least one is found.
     """
     waiting = set(groups).difference(sets.that_run(groups))
     before = {group: sets.before(group) for group in waiting}
@@ -165,7 +175,7 @@ def _circles(sets: OpSets, groups: Sequence[Mask]) -> Iterator[list[Mask]]:
             waiting -= {*pair}
             yield [*pair]
     while waiting and not pairs:
-        # Whoever still waits, waits for somebody who does: going back from one to the next ends in a circle.
+        # Each group that still waits, waits for another one that does. So going back from one to the next ends in a circle.
         trail = [min(waiting)]
         while (ahead := min(group for group in waiting if group & before[trail[-1]])) not in trail:
             trail.append(ahead)

@@ -1,4 +1,4 @@
-"""What a group costs: planned once for each shape it comes in, looked up ever after."""
+"""The costs of groups. A group of each shape is planned once; its cost is looked up from then on."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ Made = TypeVar("Made")
 Costs = dict[object, Cost | None]
 Groups = tuple[tuple[Op, ...], ...]
 Measure = Callable[[XGraph, Plan], int]
-"""Cycles of the program of one group, from start to done."""
+"""Tells the cycles of the program of one group, from start to done."""
 FEW = 8
-"""Groups that are planned before another process would have been started for them."""
+"""The fewest groups for which another process is worth its start."""
 
 
 @dataclass
 class Evaluator:
-    """Costs of groups of one graph on one configuration; groups of equal shape are planned once for each objective."""
+    """Tells the costs of groups of one graph on one configuration. It plans each shape of group once for each objective."""
 
     config: MachineConfig
     graph: XGraph
     database: Database | None = None
-    """Costs of earlier compilations."""
+    """The costs of groups from earlier compilations."""
     known: Costs = field(default_factory=dict)
-    """Costs by objective and shape."""
+    """The costs of groups by objective and shape."""
     rows_only: bool = False
     """Whether groups are tiled as in DNNVM and Optimus (see ``plan_group``)."""
     columns: bool = False
     """Whether any group that does not fit row by row may be tiled in columns; ``database`` does not keep such costs."""
     bands: int = 1
-    """In how many bands of rows such groups are tiled."""
+    """The number of bands of rows in which such groups are tiled."""
     planned_for: Objective | None = None
-    """The objective of all plans; None: whatever is asked for."""
+    """The objective of all plans. None: each plan has the objective that is asked for."""
     effort: Effort = NORMAL
     told: Progress = unheard
-    """Told what is being done."""
+    """Called with a text that says what is being done."""
     wanted: Wanted = field(default_factory=dict)
-    """What a schedule decides of some groups; ``Decided`` heeds it."""
+    """The decisions of a schedule about some groups; ``Decided`` heeds them."""
     crew: Crew = field(default_factory=Crew)
-    """Who helps to plan groups, and to time programs."""
+    """The processes that plan groups and time programs."""
     measure: Measure | None = None
     """Measures the cycles of each group, instead of the planner's walk; ``database`` does not keep such costs."""
     order: str = "least"
-    """How the order of least memory is found (``compiler/memory/least_order.py``)."""
+    """The name of the method that finds the order of least memory (``compiler/memory/least_order.py``)."""
     evaluated: int = 0
-    """Groups that were planned."""
+    """The number of groups that were planned."""
     partitions: dict[object, object] = field(default_factory=dict)
     """Results of strategies, by strategy and objective (see ``partition_by``)."""
     _costs: dict[tuple[Objective, Mask], Cost | None] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class Evaluator:
         return Shapes(self.sets)
 
     def cost_of(self, mask: Mask, objective: Objective) -> Cost | None:
-        """None: the group fits at no tiling."""
+        """The cost of a group. None: the group fits at no tiling."""
         objective = self.planned_for or objective
         key = objective, mask
         if key not in self._costs:
@@ -109,13 +109,13 @@ class Evaluator:
         return self._costs[key]
 
     def ahead(self, objective: Objective) -> Callable[[Sequence[Mask]], None]:
-        """``plan_all`` for this objective."""
+        """Returns ``plan_all`` for this objective."""
         return lambda groups: self.plan_all(groups, objective)
 
     def plan_all(self, groups: Sequence[Mask], objective: Objective) -> None:
-        """All that will be asked for: those that are not known yet are planned by all of the crew, if there is one.
+        """Plans those of the groups whose costs are not known yet, with all processes of the crew.
 
-        Not those that are measured: a measure may be a simulator, of which there is one.
+        With one process, and with a ``measure``, it does nothing: a measure may be a simulator, of which there is one.
         """
         if self.crew.cores == 1 or self.measure is not None:
             return
@@ -127,7 +127,7 @@ class Evaluator:
         if len(missing) < FEW:
             return
         if self._planners is None:
-            # All of the crew will ask.
+            # All processes need it: find it before they part.
             _ = self.narrow
             self._planners = self.crew.team(lambda asked: self._planned_with_scheme(*asked))
         before = self.evaluated
@@ -141,42 +141,42 @@ class Evaluator:
                 self.database[self._digest(mask, objective)] = cost
 
     def planning_for(self, objective: Objective) -> Self:
-        """This evaluator with all that it knows; its plans are for this objective, whatever is asked for."""
+        """A copy of this evaluator with all that it knows. It plans for this objective, whichever is asked for."""
         other = copy(self)
         other.planned_for = objective
         return other
 
     def once(self, make: Callable[[Self], Made]) -> Made:
-        """What ``make`` makes of the graph, made once for all callers."""
+        """The result of ``make`` for this evaluator. It is made once for all callers."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast(Made, self._made[make])
 
     def weighed(self, objective: Objective) -> list[Mask]:
-        """Groups that were asked about so far, and fit."""
+        """The groups that were asked about so far and fit."""
         objective = self.planned_for or objective
         return [mask for (asked, mask), cost in self._costs.items() if asked is objective and cost is not None]
 
     @cached_property
     def parameter_blocks(self) -> list[Sequence[Block]]:
-        """The parameters of each operation, in the fewest parts."""
+        """For each operation, its parameters in the fewest blocks."""
         depth = {b: self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS}
         return [self.group(1 << n).layers[0].blocks(depth) for n in range(len(self.sets.ops))]
 
     @cached_property
     def _parameter_words(self) -> list[dict[Buffer, int]]:
-        """Words of the parameters of each operation, in each buffer."""
+        """For each operation, the words of its parameters in each buffer."""
         return [
             {b: sum(block.sizes.get(b, 0) for block in blocks) for b in PARAMETER_BUFFERS} for blocks in self.parameter_blocks
         ]  # fmt: skip
 
     def parameters_fit(self, mask: Mask) -> bool:
-        """Whether all parameters of the group can be on chip at once, as the works before Optimus ask of a group."""
+        """Whether all parameters of the group can be on chip at once. The works before Optimus require that of a group."""
         words = [self._parameter_words[n] for n in bits_of(mask)]
         return all(sum(each[b] for each in words) <= self.config.buffer_depth(b.name) for b in PARAMETER_BUFFERS)
 
     def fits_whole(self, mask: Mask) -> bool:
-        """Whether all maps of the group fit on chip in full: DNNVM fuses any number of operations then."""
+        """Whether all maps of the group fit on chip in full. If so, DNNVM fuses any number of operations."""
         key = self.shapes.key(mask)
         if key not in self._whole:
             group = self.group(mask)
@@ -185,7 +185,7 @@ class Evaluator:
         return self._whole[key]
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
-        """The plan that the cost is of."""
+        """The plan whose cost ``cost_of`` tells. None: the group fits at no tiling."""
         objective = self.planned_for or objective
         try:
             columns = self.columns or mask.bit_count() == 1 or bool(mask & self.narrow)
@@ -196,7 +196,7 @@ class Evaluator:
 
     @cached_property
     def narrow(self) -> Mask:
-        """Operations that alone fit only in column tiles: groups of others are not worth tiling so."""
+        """The operations that alone fit only in column tiles. Groups without any of them are not worth tiling in columns."""
         found: dict[object, bool] = {}
         narrow = 0
         for n in range(len(self.sets.ops)):
@@ -227,8 +227,10 @@ class Evaluator:
         return f"{objective.name} {self.shapes.digest(mask)}"
 
     def scheme_of(self, mask: Mask) -> Scheme | None:
-        """The scheme of the best plan for cycles, if this compilation planned a group of this shape and the scheme says all of
-        it."""
+        """The scheme of the best plan for cycles.
+
+        None: this compilation planned no group of this shape, or a scheme does not say all of the plan.
+        """
         return self._schemes.get((CYCLES, self.shapes.key(mask)))
 
     def _planned(self, mask: Mask, objective: Objective) -> Cost | None:
@@ -243,20 +245,20 @@ class Evaluator:
         return (None, None) if plan is None else (self.cost_of_plan(plan), whole_scheme(plan))
 
     def cost_of_plan(self, plan: Plan) -> Cost:
-        """Cycles as measured, if they are; bytes as planned, which are exact."""
+        """The cost of a plan: its cycles as measured, if there is a ``measure``, and its bytes as planned, which are exact."""
         return plan.cost if self.measure is None else Cost(self.measure(self.graph, plan), plan.cost.dram_bytes)
 
     def whole(self, groups: Groups) -> Groups:
-        """The groups of a partition, as they are run."""
+        """The groups of a partition as they run; ``Decided`` puts the members of decided groups together."""
         return groups
 
     def group(self, mask: Mask) -> Group:
-        """The group, of layers that remember what they were asked in other groups."""
+        """The group of these operations. Its layers remember the answers that they gave in other groups."""
         group = make_group(self.config, self.graph, self.sets.members(mask), self._lowered)
         for number, layer in zip(bits_of(mask), group.layers, strict=True):
             if layer not in self._remembering:
                 first = layer.inputs[0]
-                # Maps of one shape have other holes where they are joined of other parts.
+                # Maps of one shape have different holes if they are joined of different parts.
                 joined = group.tensors[first].channels if first in group.joined else 0
                 form = first in group.folds, first in group.sampled, group.stacked, group.row_pixels, joined
                 memory = self._memories.setdefault((self.shapes.geometries[number], form), Memory())

@@ -35,22 +35,23 @@ class _Path:
 
 @dataclass(frozen=True)
 class Cover:
-    """``groups`` is None if every partition found costs ``limit`` or more."""
+    """The result of the search. ``groups`` is None if no partition was found that costs less than ``limit``."""
 
     groups: list[Mask] | None
     value: int
     dropped: int | None
-    """The least cost that a path could have which was given up for lack of room; None if none was given up."""
+    """A lower bound of the cost of every path that was given up for lack of room. None: no path was given up."""
     given_up: int = 0
-    """How many these are."""
+    """The number of paths that were given up."""
 
 
 def cheapest(
     sets: OpSets, prices: Mapping[Mask, int], floors: Floors, objective: Objective, *,
     most_states: int, guide: Sequence[float], limit: int | None = None,
 ) -> Cover:  # fmt: skip
-    """``guide``: roughly what each operation costs; decides which states are kept where there are more than ``most_states``.
+    """Finds the cheapest partition into the groups in ``prices``.
 
+    ``guide``: about what each operation costs. It decides which states are kept where there are more than ``most_states``.
     ``limit``: the value of a known partition; only cheaper ones are looked for.
     """
     count = len(sets.ops)
@@ -101,7 +102,7 @@ def cheapest(
 
 
 def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tuple[float, Mask]:
-    """The cost so far, less what the operations that are covered ahead would have cost."""
+    """The rank of a state: its cost so far, less the cost by ``guide`` of the operations that it covers beyond ``first``."""
     (covered, _), path = state
     ahead = covered >> first
     saved = 0.0
@@ -115,7 +116,7 @@ def _rank(state: tuple[State, _Path], guide: Sequence[float], first: int) -> tup
 
 
 def _waits(waits: Waits, group: Mask, before: Mask, after: Mask, covered: Mask) -> Waits | None:
-    """The state's second part after another group; None if that closes a cycle."""
+    """The waits of a state after ``group`` is added. None: the group closes a cycle."""
     for ahead, behind in waits:
         if group & ahead:
             if group & behind:
@@ -123,7 +124,7 @@ def _waits(waits: Waits, group: Mask, before: Mask, after: Mask, covered: Mask) 
             after |= behind
         if group & behind:
             before |= ahead
-    # What is both before and after the group would have to be in two places.
+    # An operation both before and after the group closes a cycle; the test above finds that when a group with it comes.
     found = {(before & ~covered, after)} if before & ~covered else set()
     for ahead, behind in waits:
         grown = ahead | before if group & ahead else ahead

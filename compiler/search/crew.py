@@ -26,11 +26,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 PATIENCE = 60.0
-"""Seconds without a word after which a helper is given up: its items are done here, which takes longer but gives the same."""
+"""Seconds without an answer after which a helper is given up. This process then does its items, with the same results."""
 
 
 class Crew:
-    """The helpers of one compilation; none where one core is allowed, or where forking is not safe."""
+    """The helpers of one compilation. There are none where one core is allowed, or where forking is not safe."""
 
     def __init__(self, cores: int = 1) -> None:
         self.cores = cores
@@ -44,35 +44,40 @@ class Crew:
             team.close()
 
     def team(self, work: Callable[[Item], Result]) -> Team[Item, Result]:
-        """The processes that do this work: this one, and if possible a helper, which knows what is known when it is first
-        needed."""
+        """The processes that do this work: this one and, if possible, a helper.
+
+        The helper starts with the first list of items, and knows what this process knows then.
+        """
         made = Team(work, may_start=self.cores > 1)
         self._teams.append(made)
         return made
 
 
 def crew_allowed() -> Crew:
-    """As large as the environment and the machine allow."""
+    """A crew as large as the environment and the machine allow."""
     return Crew(cores_allowed())
 
 
 def may_fork() -> bool:
-    """A fork has none of the other threads, but the locks that they held: not beside threads of an application, which may be
-    compiling, too. What shows progress, and the threads of onnxruntime and BLAS, hold none that a helper asks for."""
+    """Whether this process may fork: not if an application has other threads, which may be compiling, too.
+
+    A fork has none of the other threads, but all locks that they held. The thread that shows progress, and those of
+    onnxruntime and BLAS, hold no lock that a helper needs.
+    """
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     return hasattr(os, "fork") and all(thread.daemon for thread in others)
 
 
 class Team(Generic[Item, Result]):
-    """This process and, as long as it lives, its helper."""
+    """The processes that do one kind of work: this process and, as long as it lives, its helper."""
 
     def __init__(self, work: Callable[[Item], Result], may_start: bool) -> None:
         self._work, self._may_start = work, may_start
         self.helper: int | None = None
-        """Its process, from the first list of several items on, while it lives."""
+        """The process of the helper while it lives. It starts with the first list of several items."""
 
     def each(self, items: Sequence[Item]) -> list[Result]:
-        """The result of each item. An item in the middle of the list may be done twice, by both at once."""
+        """The result of each item. Both processes may do an item in the middle of the list at the same time."""
         if self._may_start and len(items) > 1:
             self._may_start = False
             if may_fork():
@@ -95,7 +100,7 @@ class Team(Generic[Item, Result]):
         except (EOFError, OSError):
             self.close()
         except BaseException:
-            # The helper's answer would be taken for that to the next list.
+            # A late answer of the helper would be taken for the answer to the next list.
             self.close()
             raise
         return [found[n] if n in found else self._work(item) for n, item in enumerate(items)]
@@ -111,10 +116,10 @@ class Team(Generic[Item, Result]):
 
     def _start(self) -> None:
         self._begun = memoryview(mmap.mmap(-1, 16)).cast("q")
-        """The last item that this process has begun, and the last that the helper has: both see them."""
+        """The number of the last item that this process began, and of the last that the helper began. They share these."""
         ours, theirs = Pipe()
         with warnings.catch_warnings():
-            # Python from 3.12 on warns of any threads: of ``may_fork``.
+            # From Python 3.12 on, fork warns of all threads; ``may_fork`` has looked at them.
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
@@ -131,8 +136,7 @@ class Team(Generic[Item, Result]):
 
 
 def _help(work: Callable[[Any], Any], connection: Connection[Any, Any], begun: memoryview[int]) -> None:
-    """Runs in the helper until it gets no more work. It leaves an item that fails to the asking process, which then sees the
-    error."""
+    """Runs in the helper until it gets no more work. If an item fails, the asking process does it and sees the error."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.freeze()
@@ -149,5 +153,5 @@ def _help(work: Callable[[Any], Any], connection: Connection[Any, Any], begun: m
     except (EOFError, OSError):
         pass
     finally:
-        # Neither buffers nor whatever else is registered for the end belong to a helper.
+        # The helper must not flush buffers or run exit handlers: they belong to the asking process.
         os._exit(0)

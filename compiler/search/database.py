@@ -1,7 +1,7 @@
-"""Costs of groups that were planned before, kept between runs.
+"""Keeps the costs of groups that were planned from run to run.
 
 There is one file for each machine and version of the planner, in the user's cache directory. It can be deleted at any time.
-A damaged file is told in a warning, ignored, and written anew. Several compilations may use it at once.
+A damaged file is ignored, with a warning, and written anew. Several compilations may use a file at once.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from isa.config import MachineConfig
 from isa.files import locked, write_atomically
 
 PLANNER = "compiler.search.cost"
-"""The module that plans groups and asks for their costs: all that it imports may change them."""
+"""The module that plans groups and asks for their costs. Any module that it imports may change the costs."""
 UNREAD = ("name", "clock_mhz", "chip")
-"""Fields of a configuration that planning does not read."""
+"""The fields of a configuration that planning does not read."""
 _MOST = 1 << 53
-"""No count of cycles or bytes is as large."""
+"""An upper limit: each count of cycles or bytes is smaller."""
 
 
 class DamagedCache(UserWarning):
-    """A file of costs is not as it was written."""
+    """The warning for a file of costs that is not as it was written."""
 
 
 class Database:
-    """A dictionary of costs (None: fits at no tiling) by digest of shape; ``save`` writes what is new."""
+    """A dictionary of costs by digest of shape. None: a group of this shape fits at no tiling. ``save`` writes new costs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Database:
         return len(self._costs)
 
     def save(self) -> None:
-        """Adds to what other processes have written meanwhile; a directory that cannot be written is no error."""
+        """Adds the costs to those that other processes wrote meanwhile. A directory that cannot be written is no error."""
         if not self._new:
             return
         with suppress(OSError):
@@ -85,13 +85,13 @@ def _planner() -> str:
 
 
 def _write(path: Path, costs: Mapping[str, Cost | None]) -> None:
-    """In two lines: the checksum of the second, and the second."""
+    """Writes the costs in the second line of the file, and the checksum of that line in the first."""
     content = json.dumps({digest: None if cost is None else astuple(cost) for digest, cost in costs.items()}).encode()
     write_atomically(path, hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 def _read(path: Path) -> dict[str, Cost | None]:
-    """Nothing where there is no file; nothing, with a warning, where it is not as it was written."""
+    """Reads the costs of a file. There are none if there is no file, and none, with a warning, if the file is damaged."""
     if not path.exists():
         return {}
     try:

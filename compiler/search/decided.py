@@ -1,7 +1,7 @@
-"""Search around groups that a schedule has decided: every strategy puts the other operations into groups.
+"""Search around groups that a schedule has decided. Every strategy puts the other operations into groups.
 
-A decided group counts as one operation: whatever waits for one of its members waits for all, and its members join nobody else.
-Strategies see each member alone, at no cost; ``Decided.whole`` puts them together again.
+A decided group counts as one operation: if an operation waits for one of its members, it waits for all. No other operation
+joins them. Strategies see each member alone, at no cost; ``Decided.whole`` puts them together again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compiler.search.cost import Evaluator, Groups
 
 @dataclass(frozen=True, eq=False)
 class DecidedSets(OpSets):
-    """Operations of which some form decided groups."""
+    """The machine operations of a graph, some of which form decided groups."""
 
     decided: Sequence[Mask] = ()
 
@@ -43,7 +43,8 @@ class DecidedSets(OpSets):
 
     @cached_property
     def ancestors(self) -> list[Mask]:
-        """Members of a group need what comes behind some of them in the graph: so until nothing changes."""
+        """The operations that each needs, directly or not. A member of a decided group may need operations behind it in the
+        graph, so one pass in the order of the graph is not enough: passes are repeated until nothing changes."""
         above = list(self.needs)
         changed = True
         while changed:
@@ -67,7 +68,7 @@ class DecidedSets(OpSets):
 
 @dataclass
 class Decided(Evaluator):
-    """Costs of groups beside those that are decided."""
+    """Tells the costs of groups where a schedule has decided some of them."""
 
     _plans: dict[tuple[Mask, Objective], Plan] = field(default_factory=dict)
     _decided_costs: dict[tuple[Mask, Objective], Cost] = field(default_factory=dict)
@@ -96,14 +97,14 @@ class Decided(Evaluator):
         return super().cost_of(mask, objective)
 
     def plan_all(self, groups: Sequence[Mask], objective: Objective) -> None:
-        """Not what is decided: another group of the same shape is not planned like it."""
+        """Plans the groups that hold no decided operation. A decided plan says nothing of other groups of its shape."""
         super().plan_all([mask for mask in groups if not mask & self._taken], objective)
 
     def plan(self, mask: Mask, objective: Objective) -> Plan | None:
         return self._as_decided(mask, objective) if mask in self._masks else super().plan(mask, objective)
 
     def whole(self, groups: Groups) -> Groups:
-        """With the decided ones instead of their members."""
+        """The groups of a partition with each decided group in place of its members."""
         masks = [mask for group in groups if not (mask := self.sets.mask(group)) & self._taken]
         order = self.sets.in_order([*masks, *self._masks])
         assert order is not None, "members of a decided group wait for the same"

@@ -1,4 +1,4 @@
-"""How much time a compilation may take, and what it gives up for less."""
+"""The time that a compilation may take, and what it gives up to take less."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Effort:
     """Whether whole programs are timed on the cycle model, to choose among partitions and orders. If not, the least sum of the
     groups' costs is taken, and groups keep the order of the graph: more cycles, and more DRAM for feature maps."""
     most_ops: int
-    """Operations in a group, where groups are weighed size by size."""
+    """The most operations of a group, where groups are weighed size by size."""
     weighed: int
-    """So many times as many groups of each size are weighed, where there are more of them."""
+    """Multiplies the number of groups of each size that are weighed."""
     planned: int
-    """Shapes of groups that promise fewer cycles, which are planned; of a large graph one for each operation."""
+    """The number of shapes of groups that promise fewer cycles and are planned: at least one for each operation."""
     mixtures: int
-    """Mixtures of partitions that are timed at most."""
+    """The most mixtures of partitions that are timed."""
     schemes: int
-    """This many shapes of groups get this many schemes each, besides their best alone."""
+    """The number of shapes of groups that get other schemes than their best alone, and the number of these for each shape."""
     longest: float = inf
-    """Turns (``Plan.turns``) of a program that is timed; a longer one is the least sum of costs."""
+    """The most turns (``Plan.turns``) of a program that is timed. For a longer program the least sum of costs is taken."""
     orders_timed: bool = False
-    """Whether other orders, and places, of maps are timed on the cycle model; if not, list scheduling tells what they take."""
+    """Whether other orders and places of maps are timed on the cycle model. If not, list scheduling tells their cycles."""
 
     def times(self, steps: Sequence[Plan | Cpu]) -> bool:
         """Whether programs like this one are timed."""
@@ -40,7 +40,7 @@ class Effort:
 
 
 def turns_of(steps: Sequence[Plan | Cpu]) -> int:
-    """Turns of a whole program."""
+    """The turns of a whole program."""
     return sum(step.turns for step in steps if isinstance(step, Plan))
 
 

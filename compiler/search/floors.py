@@ -1,4 +1,4 @@
-"""Lower bounds: what sets of operations cost at least, however they are grouped."""
+"""Lower bounds of the costs of sets of operations, however they are grouped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from isa.instructions import Unit
 
 
 class Floors:
-    """Each unit must do its beats and the bus must move what cannot stay: the busiest of them bounds the time.
+    """The floors of the operations of one graph.
 
-    Bytes: parameters once, and maps that pass through DRAM in every partition.
+    Each unit must do its beats, and the bus must move what cannot stay on chip. The busiest of them bounds the cycles. The
+    bytes are bounded by the parameters, once, and by the maps that pass through DRAM in every partition.
     """
 
     def __init__(self, config: MachineConfig, sets: OpSets, alone: Sequence[Group]) -> None:
-        """``alone``: each operation as a group of its own."""
+        """Computes the floors. ``alone``: each operation as a group of its own."""
         self.config = config
         self._maps = [self._passing(sets, n, group) for n, group in enumerate(alone)]
         self.moved = [own + maps for own, maps in zip(map(self._parameters, alone), self._maps, strict=True)]
@@ -35,7 +36,7 @@ class Floors:
         self._ends = [_suffix_sums(values) for values in (*self.beats.values(), self.moved)]
 
     def _beats(self, group: Group) -> int:
-        """Of all images. Another group may cut a long row into rows of which the last lacks nothing."""
+        """The fewest beats of the operation for all images. Another group may cut a long row into rows that lack no pixel."""
         (layer,) = group.layers
         made = group.tensors[layer.output]
         beats, pixels = layer.beats * made.batch, made.height * made.width
@@ -44,7 +45,7 @@ class Floors:
         return beats * (pixels - group.lacking) // (-(-pixels // self.config.px_p) * self.config.px_p)
 
     def in_words(self, word: int, parameters: Sequence[int]) -> Floors:
-        """The floors for a machine with words of ``word`` bytes; ``parameters``: bytes of each operation's parameters there."""
+        """The floors of a machine with words of ``word`` bytes. ``parameters``: the bytes of each operation's parameters."""
         other = copy(self)
         other.moved = [own + word * maps for own, maps in zip(parameters, self._maps, strict=True)]
         other._ends = [*self._ends[:-1], _suffix_sums(other.moved)]
@@ -56,7 +57,7 @@ class Floors:
         return sum(block.bytes(self.config) for block in layer.blocks(depth))
 
     def _passing(self, sets: OpSets, number: int, group: Group) -> int:
-        """Bytes of maps that come from DRAM, counted where they are read first, or stay there."""
+        """The bytes of maps that this operation must read from DRAM or write there. A map counts at its first reader."""
         (layer,) = group.layers
         graph, op = sets.graph, sets.ops[number]
         moved = 0
@@ -72,13 +73,13 @@ class Floors:
         return moved
 
     def of(self, mask: Mask, objective: Objective) -> int:
-        """What these operations cost at least."""
+        """The least cost of these operations."""
         members = list(bits_of(mask))
         totals = [sum(values[n] for n in members) for values in (*self.beats.values(), self.moved)]
         return self._value(totals, objective)
 
     def rest(self, first: int, but: Mask, objective: Objective) -> int:
-        """What the operations from ``first`` on, without some, cost at least."""
+        """The least cost of the operations from ``first`` on, without those in ``but``."""
         totals = [ends[first] for ends in self._ends]
         if but:
             for n in bits_of(but):
@@ -87,7 +88,7 @@ class Floors:
         return self._value(totals, objective)
 
     def _value(self, totals: Sequence[int], objective: Objective) -> int:
-        # A group's bytes are rounded down to whole beats: less than one beat for each of them.
+        # A group's bytes are rounded down to whole beats, so each group loses less than one beat.
         bus = max(0, totals[-1] // self.config.axi_bytes - len(self.moved))
         return objective(Cost(max([*totals[:-1], bus]), totals[-1]))
 

@@ -1,4 +1,4 @@
-"""What one group costs at least, however it is executed: its parameters and maps once, and the beats of its units."""
+"""The least cost of one group, however it is executed: its parameters and maps once, and the beats of its units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.xgraph.ops import Conv, ConvTranspose
 
 
 class Least:
-    """The least costs of groups of one graph."""
+    """Tells the least costs of groups of one graph."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator, self.sets = evaluator, evaluator.sets
@@ -28,10 +28,10 @@ class Least:
         return objective(self._known[mask])
 
     def may_fit(self, mask: Mask) -> bool:
-        """Whether the buffer holds, for each operation by itself, one row of its result and the rows under it.
+        """Whether the group may fit: the buffer holds, for each operation by itself, a row of its result and the operand rows.
 
-        Other maps may share words with these. Where a dense layer reads what the group makes, neither passes over channels make
-        less of that, nor more operations.
+        Other maps may share words with these. Only a group in which a dense layer reads what the group makes is tested: passes
+        over channels do not make that smaller, nor do more operations. All other groups may fit.
         """
         if mask & self._narrow or not any(self._makers[n] & mask for n in bits_of(mask)):
             return True
@@ -39,12 +39,12 @@ class Least:
 
     @cached_property
     def _narrow(self) -> Mask:
-        """Operations that alone fit only in tiles of columns: with them other groups may be tiled so, too."""
+        """The operations that alone fit only in column tiles. A group with one of them may be tiled in columns."""
         return self.evaluator.narrow
 
     @cached_property
     def _makers(self) -> list[Mask]:
-        """For each dense layer, the makers of what it reads."""
+        """For each operation: the operations whose maps it reads, if it is a dense layer; else none."""
         sets = self.sets
         found = []
         for op in sets.ops:
@@ -55,8 +55,10 @@ class Least:
 
     @cached_property
     def _words(self) -> list[int]:
-        """For each operation, the words of a row of its result and of the operand rows that this row needs. The result of an
-        element-wise operation may lie in an operand's place."""
+        """For each operation: the words of a row of its result and of the operand rows that this row needs.
+
+        A result that may lie in an operand's place does not count.
+        """
         config = self.evaluator.config
         found = []
         for n, op in enumerate(self.sets.ops):
@@ -75,7 +77,10 @@ class Least:
         return found
 
     def _maps(self, mask: Mask) -> int:
-        """Bytes that come from outside, as the reader that needs most of each asks for them, and those that others need."""
+        """The bytes of maps that the group reads from DRAM, and of its results that others need.
+
+        Of a map with several readers, the one that needs most of it counts.
+        """
         sets = self.sets
         read: dict[str, int] = {}
         moved = 0
@@ -99,7 +104,7 @@ class Least:
 
     @cached_property
     def _reads(self) -> list[list[tuple[str, int, tuple[str, ...]]]]:
-        """For each operation alone, the maps that it reads, the bytes of them that it needs, and their parts."""
+        """For each operation: the maps that it reads, the bytes of them that it needs, and the parts of joined maps."""
         found = []
         for n, op in enumerate(self.sets.ops):
             group = self.evaluator.group(1 << n)

@@ -1,4 +1,4 @@
-"""What no program of a graph can undercut, however it is grouped, ordered and tiled.
+"""A lower bound of the cycles of every program of a graph, however it is grouped, ordered and tiled.
 
 Each unit must do its beats, and the bus must move what cannot stay. Besides, parameters come no earlier than there is room for
 them. Let ``S`` be a set of operations that all other operations need in full. An operation outside ``S`` computes its last rows
@@ -30,14 +30,17 @@ from isa.instructions import Buffer, Unit
 
 @dataclass(frozen=True)
 class LeastCycles:
-    """Bounds, of which the greatest counts."""
+    """Lower bounds of the cycles. The greatest of them counts."""
 
     beats: dict[Unit, int]
-    """Beats of each unit that has work."""
+    """The beats of each unit that has work."""
     bus: int
-    """Beats of what must pass through DRAM."""
+    """The beats of the bus for all bytes that must pass through DRAM."""
     parameters: int
-    """Beats before, and parameters for which there was no room until then; 0: they fit whenever they are asked for."""
+    """The bound of the formula above: beats of ``S``, and then those of the bus for parameters that had no room before.
+
+    0: all parameters find room.
+    """
 
     @property
     def cycles(self) -> int:
@@ -45,7 +48,7 @@ class LeastCycles:
 
     @property
     def reason(self) -> str:
-        """What bounds it."""
+        """What sets the bound, in words."""
         busiest = max(self.beats, key=self.beats.__getitem__, default=None)
         if busiest is not None and self.beats[busiest] == self.cycles:
             return f"{busiest.name} is at work in each of them"
@@ -53,7 +56,7 @@ class LeastCycles:
 
 
 def least_cycles(evaluator: Evaluator) -> LeastCycles:
-    """The bound of one run of the evaluator's graph, its batch included; parts of the host take no time."""
+    """The bound of one run of the evaluator's graph with its whole batch. Parts of the host take no time."""
     config, sets, floors = evaluator.config, evaluator.sets, evaluator.floors
     parameters = _parameters(evaluator)
     room = {b: config.buffer_depth(b.name) * config.buffer_dram_bytes(b.name) for b in PARAMETER_BUFFERS}
@@ -73,7 +76,7 @@ def least_cycles(evaluator: Evaluator) -> LeastCycles:
 
 
 def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
-    """Bytes in DRAM that go into each buffer, of each operation."""
+    """For each operation: the bytes in DRAM of its parameters that go into each buffer."""
     config, found = evaluator.config, []
     for blocks in evaluator.parameter_blocks:
         own = Counter[Buffer]()
@@ -87,8 +90,10 @@ def _parameters(evaluator: Evaluator) -> list[Counter[Buffer]]:
 
 
 def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
-    """The share of each operation's beats for rows that the last rows of the operations behind it need. ``px_p`` pixels take as
-    long as one, and may belong to several rows."""
+    """For each operation: the share of its beats that serves rows which the last rows of the operations behind it need.
+
+    A beat computes up to ``px_p`` pixels, which may belong to several rows.
+    """
     tensors, lanes = evaluator.graph.tensors, evaluator.config.px_p
     needed = _needed_rows(evaluator)
     shares = []
@@ -100,7 +105,10 @@ def _needed_shares(evaluator: Evaluator) -> list[Fraction]:
 
 
 def _needed_rows(evaluator: Evaluator) -> Counter[str]:
-    """The rows of each map that the last rows of the machine's last operations need. Other views, and the host, need none."""
+    """The rows of each map that the last rows of the machine's last operations need.
+
+    The host, and views other than a concat of channels, need none.
+    """
     graph, sets = evaluator.graph, evaluator.sets
     last = [op.output for op, behind in zip(sets.ops, sets.descendants, strict=True) if not behind]
     rows = Counter({output: graph.tensors[output].height for output in last})
@@ -109,7 +117,7 @@ def _needed_rows(evaluator: Evaluator) -> Counter[str]:
             group = evaluator.group(1 << sets.number[op])
             rows |= Counter({name: graph.tensors[name].height for name in op.stored})
             for index, name in enumerate(op.streamed):
-                # Of one long row of pixels each is needed.
+                # A map that is one long row of pixels counts as one row, and it is needed.
                 end = 1 if group.row_pixels else int(group.layers[0].input_end(index, np.array([rows[op.output]]))[0])
                 step = group.sampled[name][0] if name in group.sampled else 1
                 rows[name] = max(rows[name], (end - 1) * step + 1)

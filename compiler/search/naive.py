@@ -8,5 +8,5 @@ from compiler.xgraph.graph import XGraph
 
 
 def naive(graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """The baseline of every table; the only choice there is, hence exact."""
+    """The partition of single operations, the baseline of every table. It is exact, because there is no other choice."""
     return made_of(evaluator, objective, [1 << n for n in range(len(evaluator.sets.ops))], exact=True)

@@ -1,4 +1,4 @@
-"""What every strategy takes and gives."""
+"""The arguments and the result of every strategy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from isa.errors import TilewrightError
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What the caps of a strategy kept out of its choice."""
+    """What a strategy did not weigh because of its limits."""
 
     others: int = 0
-    """Groups that were found and not weighed, for there were too many; what extends them is not counted."""
+    """Groups that were found but not weighed, because there were too many. Groups that extend them are not counted."""
     longer: int = 0
-    """Groups of one operation more than allowed; those of still more are not counted."""
+    """Groups of one operation more than allowed. Larger groups are not counted."""
     most_ops: int = 0
-    """Operations that were allowed."""
+    """The most operations that a group was allowed to have."""
     begun: int = 0
-    """Partitions that were given up half-way, for too many had come as far."""
+    """Partitions that were given up half-way, because too many others had come as far."""
 
     @property
     def groups(self) -> int:
@@ -54,14 +54,14 @@ class Partition:
     value: int
     """The value of the objective."""
     exact: bool = False
-    """No partition into the groups that the strategy may choose from is better, by the costs used."""
+    """Whether no partition into the groups that the strategy may choose from is better, by the costs used."""
     bound: int = 0
-    """No partition of any kind is better than this, by the costs used."""
+    """A lower bound of the value of every partition of any kind, by the costs used."""
     left_out: LeftOut = NOTHING_LEFT_OUT
 
     @property
     def gap(self) -> float:
-        """How far from the best this may be."""
+        """The share by which the value may exceed the least one."""
         return self.value / self.bound - 1 if self.bound else float("inf")
 
 
@@ -69,7 +69,7 @@ Strategy = Callable[[XGraph, Evaluator, Objective], Partition]
 
 
 def partition_by(strategy: Strategy, graph: XGraph, evaluator: Evaluator, objective: Objective) -> Partition:
-    """What the strategy makes of the evaluator's graph; strategies that build on each other ask once."""
+    """The partition that the strategy finds for the evaluator's graph. It is found once for all callers."""
     key = strategy.__name__, evaluator.planned_for, objective
     if key not in evaluator.partitions:
         evaluator.partitions[key] = strategy(graph, evaluator, objective)
@@ -82,7 +82,7 @@ def made_of(
     evaluator: Evaluator, objective: Objective, masks: Sequence[Mask], *, exact: bool = False, bound: int = 0,
     left_out: LeftOut = NOTHING_LEFT_OUT,
 ) -> Partition:  # fmt: skip
-    """The partition into these groups, ordered."""
+    """The partition into these groups, in an order in which they can run."""
     order = evaluator.sets.in_order(masks)
     if order is None:
         raise TilewrightError("partition: groups wait for each other in a cycle; this is an error of the strategy")
@@ -107,7 +107,10 @@ def price_or_none(evaluator: Evaluator, objective: Objective, mask: Mask) -> int
 
 
 def measured_dearer(evaluator: Evaluator, objective: Objective, group: Mask, parts: Sequence[Mask]) -> bool:
-    """Whether a measure says that a group that fits costs more than its parts; what else fuses by a rule alone heeds that."""
+    """Whether the evaluator's ``measure`` says that a group that fits costs more than its parts.
+
+    Strategies that otherwise fuse by a rule alone ask this.
+    """
     if evaluator.measure is None:
         return False
     return price_of(evaluator, objective, group) > sum(price_of(evaluator, objective, part) for part in parts)

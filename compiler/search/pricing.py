@@ -1,4 +1,4 @@
-"""What groups are worth, and the best partition into those that were planned."""
+"""The prices of groups and what they save, and the best partition into groups that have prices."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from compiler.tuned import MOST_STATES
 
 
 def most_of_a_size(sets: OpSets) -> int:
-    """Groups of equal size that are weighed; where there are no more, all are."""
+    """The most groups of equal size that are weighed."""
     return max(150, 3 * len(sets.ops) // 2)
 
 
 def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[Mask], int | None]:
-    """What a group saves against its operations alone; None if it does not fit."""
+    """Returns a function that tells what a group saves against its operations alone. None: the group does not fit."""
     alone = [price_of(evaluator, objective, 1 << n) for n in range(len(evaluator.sets.ops))]
 
     def saving(mask: Mask) -> int | None:
@@ -30,9 +30,11 @@ def saving_over_alone(evaluator: Evaluator, objective: Objective) -> Callable[[M
 
 
 def priced(evaluator: Evaluator, objective: Objective, groups: list[Mask], charge: int = 0) -> dict[Mask, int]:
-    """The prices of the groups that fit. A group is left out if it costs more than the group without its first, or last,
-    operation and that operation alone. A group may be cut at either end of its data flow, so no partition gets worse without
-    such groups. ``charge`` is added to each price, which never falls below zero."""
+    """The prices of the groups that fit. ``charge`` is added to each price, which never falls below zero.
+
+    A group is left out if it costs no less than the group without an operation at an end of its data flow, and that operation
+    alone. Such a group may be cut there, so no partition gets worse without it.
+    """
     prices: dict[Mask, int] = {}
     evaluator.plan_all(groups, objective)
     for mask in sorted(groups, key=int.bit_count):
@@ -56,7 +58,7 @@ def partition_into(
     evaluator: Evaluator, objective: Objective, prices: Mapping[Mask, int], *, complete: bool = True,
     left_out: LeftOut = NOTHING_LEFT_OUT,
 ) -> Partition:  # fmt: skip
-    """The best partition into these groups; single operations are among them."""
+    """The best partition into the groups in ``prices``, among which are all single operations."""
     count = len(evaluator.sets.ops)
     guide = [float(price_of(evaluator, objective, 1 << n)) for n in range(count)]
     cover = cheapest(evaluator.sets, prices, evaluator.floors, objective, most_states=MOST_STATES, guide=guide)

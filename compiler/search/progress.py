@@ -1,12 +1,12 @@
-"""Who is told what a compilation is doing."""
+"""Reports of what a compilation is doing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str], None]
-"""Told what is being done, as it begins."""
+"""A function that is called with what is being done, as it begins."""
 
 
 def unheard(doing: str) -> None:
-    """For nobody."""
+    """Drops the report."""

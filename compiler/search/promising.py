@@ -1,8 +1,8 @@
 """Groups that promise to make a partition cheaper, planned in the order of their promise, as columns of a linear programme.
 
 Groups are grown by one operation at a time, as in ``fusion/grow.py``, but not level by level. Each group has a hope, the cost
-that it may have: what it costs at least (``Least``), plus the greatest amount by which a group that it extends exceeds its own
-least cost. Two steps take turns:
+that it may have: its own least cost (``Least``), plus the least amount by which a group that it extends exceeds the least cost
+of that group. Two steps take turns:
 
 1. The relaxation of the set partition over the planned groups gives each operation a worth, its dual.
 2. Of the groups whose hope is below the worth of their members, or little above it (``SLACK``), those with the greatest
@@ -39,7 +39,7 @@ Reals = NDArray[np.float64]
 
 
 def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: int = MOST_OPS) -> Grown:
-    """Groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
+    """Plans groups of one operation, all groups that the evaluator knows, and those of up to ``most`` more shapes."""
     waiting = _Waiting(evaluator, objective, most_ops)
     alone = [1 << n for n in range(len(evaluator.sets.ops))]
     waiting.plan([*dict.fromkeys([*alone, *evaluator.weighed(objective)])])
@@ -57,7 +57,7 @@ def promising(evaluator: Evaluator, objective: Objective, most: int, most_ops: i
 
 
 class _Waiting:
-    """Groups that extend those that are planned, and what they are hoped to cost."""
+    """The groups that extend planned groups, and the cost that each of them is hoped to have."""
 
     def __init__(self, evaluator: Evaluator, objective: Objective, most_ops: int) -> None:
         self._evaluator, self._objective, self._most_ops = evaluator, objective, most_ops
@@ -65,28 +65,31 @@ class _Waiting:
         self._relaxation = Relaxation(len(evaluator.sets.ops))
         self.prices: dict[Mask, int] = {}
         self.shapes: set[object] = set()
-        """Shapes of groups that were asked about. What the evaluator knows from earlier compilations changes no choice."""
+        """The shapes of groups that were asked about, even if the evaluator knew their costs from an earlier compilation."""
         self.longer: set[Mask] = set()
-        """Groups with more operations than allowed."""
+        """The groups of one operation more than allowed."""
         self._misfits: list[Mask] = []
         self._asked: set[Mask] = set()
         self._places: dict[Mask, int] = {}
         self._masks: list[Mask] = []
         self._members: NDArray[np.int32] = np.empty((0, most_ops), np.int32)
-        """The operations of each group, filled up with a number that no operation has and that is worth nothing."""
+        """The operations of each group, one group a row. It is filled up with a number that no operation has, worth nothing."""
         self._floors: Reals = np.empty(0)
         self._beyond: Reals = np.empty(0)
-        """What those that it extends cost beyond their floors, the least of them."""
+        """For each group: the least amount by which a group that it extends exceeds its own floor."""
         self._open: NDArray[np.bool_] = np.empty(0, bool)
 
     @property
     def left(self) -> int:
-        """Groups that were found and not planned."""
+        """The number of groups that were found and not planned."""
         return int(self._open.sum())
 
     def next(self, shapes: int, room: int, surely: bool) -> list[Mask]:
-        """Groups of at most ``shapes`` new shapes, and all others that promise something; of more than ``room`` those that
-        promise most at each operation."""
+        """The groups to plan next: promising groups of at most ``shapes`` new shapes, and all of known shapes.
+
+        If these are more than ``room``, those are taken that promise most at each operation. ``surely``: groups that promise
+        nothing are taken, too.
+        """
         value, worth = self._relaxation.solve()
         slack = inf if surely else SLACK * value / len(worth)
         promises = np.append(worth, 0.0)[self._members].sum(axis=1) - self._floors - self._beyond
@@ -147,6 +150,6 @@ class _Waiting:
         return self._least.of(mask, self._objective)
 
     def _holds_misfit(self, mask: Mask) -> bool:
-        """What fits at no tiling fits with more operations neither, but for those that bring tiles of columns."""
+        """Whether the group extends one that fits at no tiling, and only by operations that do not allow column tiles."""
         narrow = self._evaluator.narrow
         return any(mask & other == other and mask & narrow == other & narrow for other in self._misfits)

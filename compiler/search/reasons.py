@@ -1,4 +1,4 @@
-"""Why a partition is as it is: what each group saves, and what would have been second best."""
+"""The reasons for a partition: what each group saves, and what would have been second best."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class Alternative:
 
     what: str
     dearer: int
-    """By how much of the objective it is dearer; negative where a strategy did not find, or may not use, what is better."""
+    """How much more it costs, by the objective. It is negative if the strategy did not find it, or may not use it."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One group."""
+    """The reason for one group."""
 
     ops: tuple[str, ...]
     cost: Cost
     alone: Cost
     """The cost of its operations, each on its own."""
     shape: str
-    """Passes over channels, column tiles, and steps over rows in each."""
+    """A text with the passes over channels, the column tiles, and the steps over rows in each."""
     stays: tuple[str, ...]
-    """Maps that never see DRAM."""
+    """The maps that never pass through DRAM."""
     shared: tuple[str, ...]
-    """Maps loaded once for several of its operations."""
+    """The maps that are loaded once for several of its operations."""
     reloaded: int
-    """Bytes of parameters that are loaded more than once."""
+    """The bytes of parameters that are loaded again."""
     template: str | None
     """The first fusion template that proposes it."""
     runner_up: Alternative | None
@@ -51,7 +51,7 @@ class Reason:
 
 
 def reasons(evaluator: Evaluator, objective: Objective, partition: Sequence[Sequence[Op]]) -> list[Reason]:
-    """One for each group, in order."""
+    """The reason for each group, in the order of the partition."""
     masks = [evaluator.sets.mask(group) for group in partition]
     templates = template_groups(evaluator.sets)
     found = []
@@ -84,7 +84,7 @@ def _reason(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Seque
 
 
 def _runner_up(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Sequence[Mask]) -> Alternative | None:
-    """The cheapest of: the same operations in several groups, or together with one more group."""
+    """The cheapest alternative: the same operations in two groups, or together with one more group."""
     return min(
         (*_cut(evaluator, objective, mask), *_joined(evaluator, objective, mask, masks)),
         key=lambda alternative: alternative.dearer, default=None,
@@ -104,7 +104,7 @@ def _joined(evaluator: Evaluator, objective: Objective, mask: Mask, masks: Seque
 
 
 def _cut(evaluator: Evaluator, objective: Objective, mask: Mask) -> Iterator[Alternative]:
-    """The best cut in two: all members before a place in the data flow, and the others."""
+    """Yields the best cut in two groups: all members before a place in the data flow, and the others."""
     sets = evaluator.sets
     best: tuple[int, Mask] | None = None
     for part in _first_parts(evaluator, mask):
@@ -121,7 +121,7 @@ def _cut(evaluator: Evaluator, objective: Objective, mask: Mask) -> Iterator[Alt
 
 
 def _first_parts(evaluator: Evaluator, mask: Mask) -> Iterator[Mask]:
-    """Proper parts that hold all that their members need of the group."""
+    """Proper parts of a group. Each holds all operations of the group that its members need."""
     seen: set[Mask] = set()
     stack = [0]
     while stack:

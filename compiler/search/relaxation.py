@@ -1,5 +1,4 @@
-"""The set partition without whole numbers (``certify.py`` has it with them): what groups cost that are partly chosen, and what
-each operation is worth by that."""
+"""The relaxation of the set partition of ``certify.py``: a group may be chosen in part. It gives each operation a worth."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from compiler.search.solver import solver
 
 
 class Relaxation:
-    """Columns are added as they are priced."""
+    """The linear programme. A row is an operation; a column is a group, and is added when the group has a price."""
 
     def __init__(self, operations: int) -> None:
         self._model: highspy.Highs = solver()
@@ -25,6 +24,6 @@ class Relaxation:
         self._model.addCol(float(price), 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
 
     def solve(self) -> tuple[float, NDArray[np.float64]]:
-        """Its value, and what each operation is worth: the dual of its row."""
+        """Returns the value of the programme, and the worth of each operation: the dual of its row."""
         self._model.run()
         return float(self._model.getInfo().objective_function_value), np.array(self._model.getSolution().row_dual)

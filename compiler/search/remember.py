@@ -1,4 +1,4 @@
-"""Layers that answer planning's repeated questions from memory: the same layer is planned in hundreds of groups."""
+"""Layers that remember their answers to planning, for the same layer is planned in hundreds of groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isa.instructions import Buffer
 
 @dataclass(frozen=True)
 class Memory:
-    """Answers of all layers of one shape."""
+    """The answers of all layers of one shape."""
 
     blocks: dict[tuple[tuple[Buffer, int], ...], Sequence[Block]] = field(default_factory=dict)
     ends: dict[tuple[int, bytes], Ends] = field(default_factory=dict)
@@ -20,7 +20,10 @@ class Memory:
 
 
 def remembering(layer: Layer, memory: Memory) -> Layer:
-    """A copy of the layer; only for plans that are weighed, for its blocks may be those of a layer with other weights."""
+    """A copy of the layer that remembers its answers.
+
+    Its blocks may be those of a layer with other weights, so it serves only plans that are weighed.
+    """
 
     def blocks(budget: Mapping[Buffer, int]) -> Sequence[Block]:
         key = tuple(budget.items())

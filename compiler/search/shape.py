@@ -28,32 +28,32 @@ class Shapes:
 
     @cached_property
     def geometries(self) -> list[str]:
-        """Everything that planning looks at in each operation alone."""
+        """For each operation: a text of all that planning looks at in the operation alone."""
         graph, homes = self.sets.graph, storage_of(self.sets.graph)
         return [
             repr((
                 _geometry(op),
                 [graph.tensors[name].shape for name in (*op.inputs, op.output)],
-                # Whether kernel columns can be folded: only out of bytes that lie together.
+                # Kernel columns can be folded only if the bytes of the map lie together.
                 homes[op.inputs[0]].view.dense,
             )) for op in self.sets.ops
         ]  # fmt: skip
 
     @cached_property
     def numbers(self) -> list[int]:
-        """A number for each operation; equal geometries have equal numbers."""
+        """A number for each operation. Equal geometries have equal numbers."""
         return [self._numbers.setdefault(text, len(self._numbers)) for text in self.geometries]
 
     @cached_property
     def _inputs(self) -> list[tuple[int, ...]]:
-        """Maps that each operation reads, then its own, by numbers."""
+        """For each operation: the numbers of the maps that it reads, then the number of its own map."""
         tensors: dict[str, int] = {}
         return [
             tuple(tensors.setdefault(name, len(tensors)) for name in (*op.inputs, op.output)) for op in self.sets.ops
         ]  # fmt: skip
 
     def key(self, mask: Mask) -> tuple[object, ...]:
-        """Within one run: who has which geometry, who reads what, what is stored."""
+        """A key of the group, valid in one run: its geometries, which operation reads which map, and which maps leave it."""
         if mask not in self._keys:
             self._keys[mask] = tuple(self._parts(mask, self.numbers))
         return self._keys[mask]
@@ -69,8 +69,7 @@ class Shapes:
 
     @cached_property
     def _joined(self) -> list[list[tuple[Mask, list[tuple[int, int]]]]]:
-        """For each operation, the joined maps that it reads: the makers of their parts, and all parts by number, with their
-        channels."""
+        """For each operation: the makers of each joined map that it reads, and the number and channels of each of its parts."""
         sets, numbers = self.sets, {op.output: maps[-1] for op, maps in zip(self.sets.ops, self._inputs, strict=True)}
         return [
             [
@@ -102,7 +101,7 @@ def _geometry(op: Op) -> object:
     match op:
         case Conv() | ConvTranspose():
             padding = op.output_padding if isinstance(op, ConvTranspose) else None
-            # Lanes that only shift take none but powers of two.
+            # Lanes that only shift take only powers of two.
             shifts = powers_of_two(op.requantisation.mantissa)
             weights = op.weights.shape, op.int4, op.groups
             return type(op).__name__, op.window, weights, padding, op.finish.table is not None, shifts
@@ -119,5 +118,5 @@ def _geometry(op: Op) -> object:
             return "LongConv", op.window, op.weights.shape, op.groups, op.int4, op.x16, op.y16
         case Softmax() | Normalisation():
             return type(op).__name__
-    # What planning looks at in kinds that are not known here, nobody says.
+    # Planning may look at any field of a kind that is not listed here.
     return type(op).__name__, [(name, form(value, {})) for name, value in attributes(op).items()]

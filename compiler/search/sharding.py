@@ -1,4 +1,4 @@
-"""Search for one image on several cores: what groups cost when all cores share them."""
+"""Costs for the search where several cores share one image: all cores share each group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from isa.cores import dram_bytes
 
 @dataclass
 class Sharding(Evaluator):
-    """Costs of groups that ``cores`` machines share; ``database`` and ``known`` are of one, so it is given neither."""
+    """Tells the costs of groups that ``cores`` machines share.
+
+    It is given neither ``database`` nor ``known``: these hold costs on one machine.
+    """
 
     cores: int = 2
 
@@ -27,7 +30,7 @@ class Sharding(Evaluator):
             return None
 
     def _planned_with_scheme(self, mask: Mask, objective: Objective) -> tuple[Cost | None, None]:
-        """No scheme says how a group is shared."""
+        """The cost of a group, and no scheme: a scheme does not say how a group is shared."""
         self.evaluated += 1
         plan = self.plan(mask, objective)
         return (None if plan is None else plan.cost), None

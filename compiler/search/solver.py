@@ -1,7 +1,7 @@
-"""HiGHS as all parts of the compiler use it: silent, to the last unit, on one thread.
+"""HiGHS as all parts of the compiler use it: silent, without a relative gap, on one thread.
 
-Its threads are of the process: a model that asks for other ones than the first did is refused. One thread also makes its
-answers the same on every machine.
+All models of a process share HiGHS' threads, so it refuses a model that asks for another number than the first model. With one
+thread, its answers are also the same on every machine.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import highspy
 
 
 def solver(**options: float | int | bool) -> highspy.Highs:
-    """An empty model; ``options`` are HiGHS' own."""
+    """An empty model of HiGHS. ``options``: HiGHS' own."""
     model = highspy.Highs()
     for name, value in {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, **options}.items():
         model.setOptionValue(name, value)

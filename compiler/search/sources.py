@@ -13,7 +13,7 @@ _IMPORT = re.compile(
 
 
 def sources_of(module: str) -> dict[str, Path]:
-    """Its own and of all that it imports, directly or not, by their names."""
+    """The files of a module and of all modules that it imports, directly or not, by the names of the modules."""
     found: dict[str, Path] = {}
     waiting = [module]
     while waiting:

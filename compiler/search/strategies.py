@@ -1,4 +1,4 @@
-"""All strategies by name; those that reproduce a paper are loaded when they are asked for."""
+"""All strategies by name. Those that reproduce a paper are loaded when they are asked for."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ STRATEGIES: dict[str, Strategy] = {
     "dnnvm-as-written": _of_paper("as_written", "dnnvm_as_written"),
     "neocpu": _of_paper("neocpu.fusion", "neocpu"),
 }
-"""All that can be asked for."""
+"""All strategies that can be asked for."""
 
 
 def within_reach(strategy: str, evaluator: Evaluator) -> str:
-    """The strategy, or ``greedy`` in place of ``best`` for a graph that is too large to be searched."""
+    """The name of the strategy to use: ``greedy`` in place of ``best`` if the graph is too large to be searched."""
     return "greedy" if strategy == "best" and len(evaluator.sets.ops) > MOST_SEARCHED else strategy

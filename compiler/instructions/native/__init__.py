@@ -1,1 +1,1 @@
-"""Hazards, order and tokens of a program in C++: what the modules of ``compiler.schedule`` find, in a tenth of the time."""
+"""Finds hazards, order and tokens of a program in C++: the same as ``compiler.instructions``, in a tenth of the time."""

@@ -1,4 +1,4 @@
-"""Programs on the library: what each instruction touches is told in numbers of 64 bits."""
+"""Gives programs to the library. What each instruction touches is told in numbers of 64 bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARY = Library("scheduler", Path(__file__).parent, "schedule.cpp", header, "t
 
 
 def scheduled(program: Sequence[Pending], sizes: Mapping[Space, int]) -> Scheduled:
-    """In Python where the library is not, or where something is wrong, which it then tells."""
+    """Finds order and tokens with the library. Python does it if there is no library, or to raise the error if it fails."""
     library = LIBRARY.loaded()
     found = None if library is None else found_by(library, program, sizes)
     return plain.scheduled(program, sizes) if found is None else found

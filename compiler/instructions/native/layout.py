@@ -1,4 +1,4 @@
-"""What both languages must agree on."""
+"""The constants on which Python and C++ must agree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isa.instructions import Unit
 
 
 def header() -> str:
-    """``layout.h``."""
+    """The text of ``layout.h``."""
     numbers = {
         "UNITS": len(Unit), "SPACES": len(Space), "LOAD": Unit.LOAD, "SAVE": Unit.SAVE, "CONST": Space.CONST,
         "ACCUMULATOR": Space.ACCUMULATOR, "WINDOW": WINDOW, "TOKEN_MAX": TOKEN_MAX,
