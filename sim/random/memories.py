@@ -46,8 +46,7 @@ def _memory_of(program: RandomProgram) -> Dram:
 
 
 def endings(program: RandomProgram, memory: Dram) -> set[Ending]:
-    """How the program may end for the bad beat: for each unit at the first instruction that touches it. If empty, it must be
-    done."""
+    """How the program may end for the bad beat: at the first instruction of a unit that touches it, for each unit."""
     first, size = memory.bad
     found: dict[Unit, Ending] = {}
     for unit, pc, cells in _moves(program) if size else ():
