@@ -28,9 +28,9 @@ from tilewright.exploring.workload import MEANS, Model, workload_of
 from tilewright.suggested import described_chip
 
 CORES = (1, 2, 4)
-"""Machines side by side, where only runs a second count."""
+"""The numbers of machines side by side that are tried where only runs a second count."""
 MOST = 96
-"""Machines that are compiled where no number is given."""
+"""The machines that are compiled where no number is given."""
 
 
 def explore(
@@ -116,7 +116,7 @@ def explore(
 
 
 def _named(models: Mapping[str, Model] | Sequence[Model] | Model) -> dict[str, Model]:
-    """Files by their names without the suffix; two of one name cannot be told apart."""
+    """The models by name. A file has its name without the suffix; two of one name are an error."""
     if isinstance(models, Mapping):
         return dict(models)
     found: dict[str, Model] = {}
