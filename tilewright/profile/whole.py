@@ -108,7 +108,7 @@ class WholeTime:
         return [{**asdict(span), "ms": _rounded(span.ms), "start_ms": _rounded(span.start_ms)} for span in self.spans]
 
     def part_of(self, cycle: int) -> str:
-        """The machine part in which a cycle lies that the machine counts as an end."""
+        """The machine part in which something ends, from the cycle of its end as the machine counts."""
         return f"machine {bisect_left(self.placement.ends, cycle) + 1}"
 
     @property
