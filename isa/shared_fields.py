@@ -5,7 +5,7 @@ from __future__ import annotations
 from isa.table import Field, Rule
 
 _ADDRESS = 20
-"""Bits of a feature-map word address or stride in an instruction."""
+"""The bits of a feature-map word address or stride in an instruction."""
 
 
 def fm(name: str, doc: str) -> Field:

@@ -60,7 +60,7 @@ class Summary:
     parameter_bytes: int
     """The bytes of weights and what goes with them, as they are loaded."""
     four_bit_weights: str
-    """The share of layers that have weights of four bits; empty: none."""
+    """How many of the layers have weights of four bits; empty: none."""
     dram_bytes: int
     """The bytes of DRAM that one run moves."""
     dram_for_feature_maps: int
