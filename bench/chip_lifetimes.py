@@ -43,7 +43,7 @@ NETWORKS = ("alexnet/convolutions", "googlenet", "mobilenet_v2", "resnet18", "re
 def at_best(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str]
 ) -> tuple[dict[str, Placed], frozenset[str]] | None:
-    """Any places, if no layer runs behind and the words suffice at each time."""
+    """A placement with any places, if no layer runs behind and the words suffice at each time."""
     if any(skew.values()):
         return None
     last = len(group.layers) - 1
@@ -69,7 +69,7 @@ def at_best(
 
 
 def apart(*_: object) -> None:
-    """No words are shared."""
+    """A placement that finds no words to share."""
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def row(name: str, kib: int, batch: int) -> None:
 
 
 def part_row(name: str, kib: int, batch: int) -> None:
-    """Maps and parameters once for each group, and what of them is loaded again."""
+    """Prints the bytes of maps and parameters once for each group, and those that are loaded again."""
     config = small_machine(kib)
     whole = imported(name.removesuffix(CONVOLUTIONS), batch)
     graph, _ = fitting(convolutions(whole) if name.endswith(CONVOLUTIONS) else whole, config)
