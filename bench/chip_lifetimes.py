@@ -57,7 +57,7 @@ def at_best(
             if any(name == layer.output for name, *_ in tenancy.planes):
                 begun += each[:, now] if present.first == now else 0
             elif present.last == now:
-                # Less what of it the next step reads.
+                # The words that the next step still reads are not freed.
                 ended += each[:, now] - (each[:, now + 1] if now < last else np.append(each[1:, 0], 0.0))
         over = np.minimum(begun, ended)
         if (np.sum([each[:, now] for each in words], axis=0) - over).max() > config.fm_words:

@@ -356,7 +356,7 @@ def main(arguments: list[str]) -> int:
     wrong = 0
     how = how_of(chosen)
     for kind in chosen.kinds or COMMANDS:
-        # A record is of one campaign, and each kind is one.
+        # Each kind is a campaign of its own, and a record holds one campaign.
         of_kind = replace(how, record=how.record and how.record.with_stem(f"{how.record.stem}-{kind}"))
         codes, failures = run_damaged(
             kind, chosen.seed, chosen.count, of_kind, chosen.output, seconds=chosen.seconds, minutes=chosen.minutes

@@ -259,7 +259,7 @@ def unexplained(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison |
             row = None if port is None else rows.get(port.onnx)
             if row is not None and row.differ and not before and not (told and row.greatest <= _a_step_of(op)):
                 return row
-            # A map that is no tensor of the model, a phase of another one, is not compared.
+            # A map that is no tensor of the model, such as a phase of another map, is not compared.
             if (before or told) if row is None else row.differ:
                 doubtful.add(name)
     return None

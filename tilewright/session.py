@@ -78,7 +78,7 @@ class Session:
             batch = run_on_chip(self.program, self.cores, [input_feed])
             (made,), (self.measured,) = batch.outputs, batch.measured
         else:
-            # The functional simulator is its buffers: a run has one of its own.
+            # The functional simulator holds the buffers, so each run has its own simulator.
             one = Run(self.program, self._shared or make_engine(self.engine, self.program.config))
             with self._alone:
                 made = one(input_feed)

@@ -165,7 +165,7 @@ class WindowContest:
         now, last = begin, 0 if masks[-1] else int(offered[-1])
         asking = masks.nonzero()[0]
         offered, masks = offered[asking], masks[asking]
-        # What nobody meets is written as it is offered, once the queue is empty.
+        # Once the queue is empty, a write that meets no other port is done in the cycle in which it is offered.
         met = () if taken is None else (taken[np.maximum(offered - begin, 0)] & masks).nonzero()[0].tolist()
         offers, wants, count = offered.tolist(), masks.tolist(), len(masks)
         cycles: list[int] = []

@@ -132,7 +132,7 @@ class Execution:
         yet."""
         costs: Any = program.costs
         timing = Timing.of(config)
-        # Who goes first at a bank: in the order of Unit (hw/core.py).
+        # The order of Unit decides who goes first at a bank (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
         self.load = LoadPipeline(costs, self.bus, config.burst_beats)
         self.save = SavePipeline(costs, self.bus, config.burst_beats, config.axi_ports)
@@ -310,7 +310,7 @@ class Execution:
             unit = program.units[index]
             receiver = None if unit is None else self.receivers[unit]
             begin = max(self._dispatcher_free, begin)
-            # When the instruction has taken the last word of a burst, there is room for the next but one.
+            # Once the instruction has taken the last word of a burst, there is room for the burst after the next.
             for burst in range(max(first, self._asked - 1), (pc + length) // self._words_per_burst):
                 behind = pc + length - (burst + 1) * self._words_per_burst
                 taken = self._sent(index, receiver, begin, behind, burst)
@@ -334,7 +334,7 @@ class Execution:
         """When all words of the instruction but the last ``behind`` are in the queue. These words lie in bursts up to
         ``last``."""
         pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
-        # A word more waits in the dispatcher's register.
+        # The dispatcher's register holds one word more than the queue.
         room = receiver.room(self.config.queue_words + 1, behind) if receiver else 0
         if room is None:
             assert receiver is not None

@@ -41,7 +41,7 @@ class Stretch:
             found = masks[skip + low - begin : skip + high - begin]
             taken[low - first : low - first + len(found)] |= found
         elif per <= period and period.is_integer():
-            # Each access of a bunch by itself: every so many cycles, every so many masks.
+            # The accesses of one number within their bunches come every ``apart`` cycles, with every ``per``-th mask.
             apart = int(period)
             for number in range(per):
                 start = begin + number

@@ -233,7 +233,7 @@ class MiscPipeline(_Worker):
         cost = self._costs[index]
         assert cost is not None
         self._index = index
-        # Its numbers are taken a cycle before its first slice may begin.
+        # The instruction's numbers are taken a cycle before its first slice may begin.
         self._needs = max(cycle + 2, self._settled)
         first = cycle + MISC_READ
         use = cost.use

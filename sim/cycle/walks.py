@@ -306,7 +306,7 @@ def _places(walk: PlaceWalk) -> Masks:
     pixels = np.arange(groups)[:, None, None] * walk.lanes + lane
     valid = (lane < walk.lanes) & (pixels < walk.o_h * walk.o_w)
     words = walk.base + pixels // walk.o_w * walk.o_ys + pixels % walk.o_w * walk.o_xs
-    # Of all outer iterations that fill the same vectors one is looked at.
+    # Only one of the outer iterations that fill the same vectors is computed. The others have the same masks.
     first = np.arange(-(-walk.outer // walk.parts)) * walk.vectors
     planes = (first[:, None] + np.arange(walk.vectors)) * walk.o_cs
     bits = walk.banks.bits(words[:, :, None, :] + planes[:, None, None, :, None])

@@ -240,7 +240,7 @@ def _follow(
 ) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
     """Follows words from cycle 0 on. Returns how many are written before ``end``, how many of the last have not waited, and the
     last cycles."""
-    # Looked into as they are: of most only the beginning is, for soon nobody waits any more.
+    # The bytes are read in place and not copied into lists, since the loop mostly ends after the first few words.
     idle = bytes(WIDTH * end)
     own, output = memoryview(a).cast("Q"), memoryview(o).cast("Q")
     other = None if b is None else memoryview(b).cast("Q")
@@ -253,7 +253,7 @@ def _follow(
     most = 1 if other is None else MISC_AHEAD
     count = len(own)
     word = ahead = 0
-    # The hottest loop of the cycle model: comparisons instead of ``max``.
+    # This is the hottest loop of the cycle model, so it has comparisons instead of ``max``.
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
             now = last_a + 1

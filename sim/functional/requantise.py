@@ -46,7 +46,7 @@ def wrapped(sums: Sums) -> Sums:
 def requantise(acc: Sums, bias: Int32, scale: FloatArray) -> Float32:
     """Steps 1 to 5. Returns whole numbers within int16, or within 17 bits for long sums."""
     r: Float32 = wrapped(acc + bias).astype(np.float32)
-    # In the precision of the scale, and rounded to float32.
+    # The product is made in the precision of the scale and rounded to float32.
     r *= scale
     np.rint(r, out=r)
     return np.clip(r, *(INT17 if acc.dtype == np.int64 else INT16), out=r)

@@ -95,7 +95,7 @@ def mutants_of(script: str, verilog: str) -> list[Mutant]:
         if number is None:
             continue
         sources = [(module_at[int(at)], int(at)) for at in re.findall(r"-src \S+?:(\d+)", line)]
-        # What is in a part bears the lines of its instances, too.
+        # A cell also bears the lines of the instances around it. The deepest module, of the longest name, is its own.
         module, at = max(sources, key=lambda source: len(source[0]), default=(TOP, 0))
         found.append(
             Mutant(

@@ -106,7 +106,7 @@ def _turned(
         if outside:
             if any(((cells >= program) & (cells < program + PROGRAM_BYTES)).any() for cells in after.reads.values()):
                 continue
-            # Of several bounds that are broken the machine reports the one it meets first.
+            # The machine reports only the first bound that is broken, so a turned instruction that breaks several is no use.
             found.outside = found.outside or (turned if len(outside) == 1 else None)
             continue
         if after.conflicts or (after.repeats and row.unit is not Unit.MISC) or Space.ACC in after.reads | after.writes:

@@ -29,7 +29,7 @@ def gathered(objects: Path, prefix: str, own: Iterable[Path], parts: int) -> lis
     written = sorted(objects.glob("*.cpp"), key=lambda path: (list(map(int, re.findall(r"__(\d+)", path.stem))), path.name))
     slow = [path for path in written if path.name.endswith(SLOW)]
     fast = [path for path in written if path not in slow]
-    # In Verilator's order: what follows another when it runs lies behind it.
+    # The files stay in Verilator's order, so code that runs in sequence also lies in sequence.
     whole, so_far = sum(path.stat().st_size for path in fast), 0
     shares: list[list[Path]] = [[] for _ in range(parts)]
     for path in fast:
@@ -40,7 +40,7 @@ def gathered(objects: Path, prefix: str, own: Iterable[Path], parts: int) -> lis
     for name, paths in groups.items():
         (objects / f"{name}.cpp").write_text("".join(f'#include "{path}"\n' for path in paths))
     optimised = " ".join(name for name in groups if name != "gathered_slow")
-    # What is optimised as if it were the user's: linked as it is, where the model's is put into an archive, from which a shared
+    # The optimised files pass as the user's, which are linked as they are. The model's go into an archive, from which a shared
     # library would take nothing.
     return [
         f"VM_USER_CLASSES={optimised}", "VM_CLASSES_FAST=", "VM_SUPPORT_FAST=", "VM_CLASSES_SLOW=gathered_slow",

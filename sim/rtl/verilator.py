@@ -65,8 +65,8 @@ class Toolchain:
         for tool in (compiler, "make"):
             require(tool, "verilator")
         level = "\\ ".join(("-O1" if self.brief else "-O3", *processor_options(compiler)))  # one word for make
-        # How each is given a header that was compiled before. clang++ takes no atomics from the library unless told; LDLIBS
-        # itself would replace those of the build.
+        # The option with which each compiler takes a precompiled header. clang++ links the library of atomics only if it is
+        # named, and LDLIBS itself would replace the libraries of the build.
         own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if is_clang(compiler) else "-include"
         flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3=../python CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
         tunables = os.environ.get("GLIBC_TUNABLES", MANY_FREED)

@@ -61,7 +61,7 @@ def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitio
     whole = models.pop(WHOLE_MODEL)
     known = {node.name for node in whole.graph.node}
     hosted = tuple(node.name for model in models.values() for node in model.graph.node if node.name in known)
-    # What the compilation was asked to leave to the CPU is there; all else is on the machine.
+    # The nodes of the program's CPU graphs stay on the CPU, and all others are on the machine.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # nothing of it is quantised again
         imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT), extras=Extras.of(program.config))
