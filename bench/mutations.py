@@ -43,7 +43,7 @@ def mutants_of(path: str) -> list[Mutant]:
 
 
 def _places(tree: ast.Module) -> dict[int, tuple[tuple[int, ...], bool]]:
-    """For each node the lines of its statement, and whether that is in no function."""
+    """Returns for each node the lines of its statement, and whether the statement is in no function."""
     places: dict[int, tuple[tuple[int, ...], bool]] = {}
 
     def visit(node: ast.AST, lines: tuple[int, ...], at_import: bool) -> None:

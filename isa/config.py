@@ -45,8 +45,8 @@ class MachineConfig:
     """
 
     name: str
-    """For reports. No program depends on it, on clocks, chips and what says that it changes no result, or on the AXI fields
-    from ``axi_burst_beats`` to ``dram_latency``."""
+    """The name in reports. No program depends on it, on clocks and chips, on the fields that are said to change no result, or
+    on the AXI fields from ``axi_burst_beats`` to ``dram_latency``."""
     ic_p: int
     """Input-channel lanes; also the bytes of a feature-map word. Need not be a power of two."""
     oc_p: int

@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How much lower the cost of an unknown machine could be than the front's at its LUTs, as a share of the front's.
+    """The greatest share by which an unknown machine could cost less than the front does at the same LUTs.
 
     The cost of a pruned machine could not be lower at all.
     """
