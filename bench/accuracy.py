@@ -47,20 +47,21 @@ PAGE = RESULTS / "accuracy.md"
 TITLE = "Trained networks"
 SAMPLES = 12
 LEAST_VALUES, MOST_SAMPLES = 4096, 96
-"""Of the first output, over all inputs that are measured with: a few values are ruled by chance."""
+"""The least values of the first output over all inputs that are measured, and the most samples. With few values the figure
+would depend on chance."""
 METHODS = ("MinMax", "Percentile")
 COLUMNS = (
     "network", "package", "parameters", "ours, dB", "its worst output", *(f"onnxruntime, {name.lower()}" for name in METHODS),
     "worst output of the best", "ours s", "onnxruntime's s",
 )  # fmt: skip
 NONE = -inf
-"""Of a network that onnxruntime's quantiser cannot take."""
+"""The figure of a network that onnxruntime's quantiser cannot take."""
 LEAST, ASKED = -0.5, 3.0
-"""Decibels beside onnxruntime's best: of each network, in the median."""
+"""The least decibels beside onnxruntime's best method: for each network, and in the median."""
 
 
 def noise(expected: Run, found: Run, model: Model, data: Mapping[str, Array]) -> list[float]:
-    """Decibels by output, over all samples together."""
+    """The signal to noise of each output in decibels, over all samples together."""
     signal, error = np.zeros(len(model.outputs)), np.zeros(len(model.outputs))
     for feeds in singles(model, data):
         for index, (a, b) in enumerate(zip(expected(feeds), found(feeds), strict=True)):
@@ -71,13 +72,13 @@ def noise(expected: Run, found: Run, model: Model, data: Mapping[str, Array]) ->
 
 
 def singles(model: Model, data: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """One sample after another, as the model takes them."""
+    """Yields one sample after the other, as the model takes them."""
     for index in range(len(next(iter(data.values())))):
         yield {name: data[name][index].reshape(model.shape(name) or ()) for name in model.inputs}
 
 
 def measured_with(model: Model, count: int) -> int:
-    """How many inputs."""
+    """The number of inputs that are measured."""
     values = int(np.prod(model.shape(model.outputs[0]) or (1,)))
     return max(count, min(-(-LEAST_VALUES // values), MOST_SAMPLES))
 
@@ -95,7 +96,7 @@ def ours(model: Model, data: Mapping[str, Array], choices: Choices) -> tuple[onn
 
 
 def theirs(model: Model, data: Mapping[str, Array], method: str, per_channel: bool = True) -> tuple[onnx.ModelProto, float]:
-    """By onnxruntime's tools."""
+    """The model that onnxruntime's quantiser makes, and the seconds that it took."""
     from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -120,7 +121,7 @@ def theirs(model: Model, data: Mapping[str, Array], method: str, per_channel: bo
 
 
 class Figures:
-    """Of onnxruntime's quantiser, kept in a file: they take longest and change with its version only."""
+    """The figures of onnxruntime's quantiser, kept in a file. They take longest, and change with its version only."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -139,7 +140,7 @@ class Figures:
         return [float(value) for value in values], seconds
 
     def _known(self) -> dict[str, Any]:
-        """Read again each time: more than one process may add to it."""
+        """The figures in the file, which is read each time: more than one process may add to it."""
         found: dict[str, Any] = json.loads(self.path.read_text()) if self.path is not None and self.path.exists() else {}
         return found
 
@@ -173,7 +174,7 @@ def row_of(name: str, network: Network, folder: Path, choices: Choices, figures:
 
 
 def told(rows: Sequence[Mapping[str, str]]) -> str:
-    """How many networks are as good as asked beside the best of onnxruntime's methods."""
+    """The sentence that says how many networks are as good as asked beside the best of onnxruntime's methods."""
     gains, alone = {}, []
     for row in rows:
         best = max(float(row[f"onnxruntime, {name.lower()}"]) for name in METHODS)

@@ -22,7 +22,7 @@ PAPER = {
     "resnet18": (34.44, 24.39, 16.86), "resnet50": (35.09, 34.43, 33.82), "resnet152": (23.77, 23.88, 25.32),
     "mobilenet_v1": (55.05, 57.28, 57.08), "squeezenet": (87.59, 85.26, 84.29),
 }  # fmt: skip
-"""Percent, in the order of ``ARCHITECTURES``."""
+"""The paper's savings in percent, in the order of ``ARCHITECTURES``."""
 TITLE = "Other accelerators"
 COLUMNS = ("accelerator", "network", "batch", "alone MB", "optimus MB", "less", "paper", "groups", "exact")
 
@@ -45,7 +45,7 @@ def measure(name: str, batch: int) -> None:
 
 
 def told() -> str:
-    """What the table says, one accelerator at a time."""
+    """The sentences about the table, one accelerator at a time."""
     lines = ["How much less than the accelerator alone `optimus` moves, in the median of the networks:", ""]
     for architecture in ARCHITECTURES:
         rows = [row for row in rows_of(TITLE, PAGE) if row["accelerator"] == architecture and row["paper"]]

@@ -23,7 +23,7 @@ TITLE = "Batches in one program"
 NETWORKS = ("vgg16",)
 BATCHES = (1, 2, 4, 8)
 DPU = {"vgg16": "44.7"}
-"""Images in a second that are published of DPU's three B4096 on a ZCU102."""
+"""The published images in a second of DPU's three B4096 on a ZCU102."""
 COLUMNS = (
     "network", "effort", "ports of each", "images of a program", "cycles of a program", "MB of DRAM for maps",
     f"images/s of {CHIP_CORES} cores", "DPU, three cores",

@@ -29,12 +29,12 @@ COLUMNS = (
     "effort", "KiB", "batch", "network", "best MB", "bound MB", "gap", "groups planned", "groups not weighed", EXACT, "s",
 )  # fmt: skip
 KIB = 128
-"""Of the machine on which each network has its row with effort ``normal``; batch 1."""
+"""The KiB of the machine on which each network has its row with effort ``normal`` and batch 1."""
 NORMAL, FULL = "normal", "full"
 
 
 def exact_among(found: Partition, most_ops: int) -> str:
-    """The groups of which no partition is better, by how many operations they have."""
+    """Says among which groups no partition is better, by the number of their operations."""
     if found.value == found.bound:
         return "any size"
     return f"up to {most_ops} operations" if found.exact else "none"
@@ -59,7 +59,8 @@ def measure(name: str, kib: int, batch: int, effort: str) -> None:
 
 
 def told() -> str:
-    """What the table says: the median over networks of effort ``normal`` on one machine, and apart what ``full`` proves."""
+    """The sentences about the table: the median over networks of effort ``normal`` on one machine, and apart what ``full``
+    proves."""
     rows = rows_of(TITLE, PAGE)
     normal = [row for row in rows if (row["effort"], row["KiB"], row["batch"]) == (NORMAL, str(KIB), "1")]
     full = [row for row in rows if row["effort"] == FULL]
@@ -87,7 +88,7 @@ def told() -> str:
 
 
 def _proved(rows: list[dict[str, str]]) -> str:
-    """How many are proved best of all partitions, and which are not."""
+    """Says how many rows are proved best of all partitions, and which are not."""
     unproved = [f"{row['network']} at {row['KiB']} KiB ({row['gap']})" for row in rows if number(row["gap"])]
     text = f"{len(rows) - len(unproved)} of {len(rows)} rows are proved best of all partitions"
     return text + (f", those not of {listed(unproved)}" if unproved else "")

@@ -27,7 +27,7 @@ COLUMNS = ("configuration", "changed", "BRAM36", *LISTED)
 
 
 def block_rams(config: MachineConfig) -> float:
-    """Of all memories, each mapped by itself."""
+    """The block RAMs of all memories, each of which is mapped by itself."""
     target = TARGETS["xcup"]
     whole = split_design(core_verilog(config, dsp48e2=target.places_cascades(config)))
     memories = {name: module for name, module in whole.modules.items() if name.startswith("memory_")}
@@ -40,7 +40,7 @@ def block_rams(config: MachineConfig) -> float:
 
 
 def changed(config: MachineConfig, fields: str) -> MachineConfig:
-    """With some numbers of its own."""
+    """The configuration with the fields of a text like ``fm_banks=12,fm_depth=1024``."""
     numbers = {name: int(value) for name, value in (field.split("=") for field in fields.split(","))}
     return config_from_dict({**asdict(config), **numbers}, origin="--with")
 

@@ -1,4 +1,4 @@
-"""Another checkout of this project, run by the same interpreter and packages as this one."""
+"""Runs another checkout of this project with the same interpreter and packages as this one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from isa.errors import TilewrightError
 
 ROOT = Path(__file__).parents[1]
-"""This one."""
+"""The folder of this checkout."""
 
 
 def revision(checkout: Path) -> str:
@@ -22,9 +22,9 @@ def revision(checkout: Path) -> str:
 
 
 def run_in(checkout: Path, arguments: list[str], what: str, cache: Path | None = None) -> tuple[str, float]:
-    """What Python prints that imports from a checkout, and its seconds on the CPU.
+    """Runs Python with imports from a checkout; returns what it prints, and its seconds on the CPU.
 
-    ``what``: in words, for the error if it fails. ``cache``: where it keeps what is kept; otherwise it finds nothing kept.
+    ``what``: a name for the error if it fails. ``cache``: the cache directory; without one the run finds nothing kept.
     """
     before = _of_children()
     with tempfile.TemporaryDirectory() as empty:

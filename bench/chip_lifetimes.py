@@ -43,7 +43,7 @@ NETWORKS = ("alexnet/convolutions", "googlenet", "mobilenet_v2", "resnet18", "re
 def at_best(
     config: MachineConfig, group: Group, ranges: Ranges, skew: Mapping[str, int], upwards: bool, held: Collection[str]
 ) -> tuple[dict[str, Placed], frozenset[str]] | None:
-    """Any places, if no layer runs behind and the words suffice at each time."""
+    """A placement with any places, if no layer runs behind and the words suffice at each time."""
     if any(skew.values()):
         return None
     last = len(group.layers) - 1
@@ -57,7 +57,7 @@ def at_best(
             if any(name == layer.output for name, *_ in tenancy.planes):
                 begun += each[:, now] if present.first == now else 0
             elif present.last == now:
-                # Less what of it the next step reads.
+                # The words that the next step still reads are not freed.
                 ended += each[:, now] - (each[:, now + 1] if now < last else np.append(each[1:, 0], 0.0))
         over = np.minimum(begun, ended)
         if (np.sum([each[:, now] for each in words], axis=0) - over).max() > config.fm_words:
@@ -69,7 +69,7 @@ def at_best(
 
 
 def apart(*_: object) -> None:
-    """No words are shared."""
+    """A placement that finds no words to share."""
 
 
 @contextmanager
@@ -102,7 +102,7 @@ def row(name: str, kib: int, batch: int) -> None:
 
 
 def part_row(name: str, kib: int, batch: int) -> None:
-    """Maps and parameters once for each group, and what of them is loaded again."""
+    """Prints the bytes of maps and parameters once for each group, and those that are loaded again."""
     config = small_machine(kib)
     whole = imported(name.removesuffix(CONVOLUTIONS), batch)
     graph, _ = fitting(convolutions(whole) if name.endswith(CONVOLUTIONS) else whole, config)

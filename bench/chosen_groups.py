@@ -32,7 +32,7 @@ ASKED = {
     ("resnet50_v1", "zu9"): ("0.664", "0.697 by the model"), ("googlenet", "zu9"): ("", "0.760 by the model"),
     ("squeezenet", "zu9"): ("", "0.667 by the model"), ("mobilenet_v2", "zu9"): ("0.55", "0.401 by the model"),
 }  # fmt: skip
-"""What is asked on the RTL, and what the first edition reached."""
+"""The utilisation that is asked for on the RTL, and that of the first edition."""
 COLUMNS = ("network", "configuration", "cycles", "utilisation", "asked", "at most", "cycle model off by", "first edition")
 ASKED_OF_MODEL = {
     "vgg16_convolutions": {"base": "0.97", "zu2": "0.89"}, "resnet50_v1": {"base": "0.92", "zu2": "0.85"},
@@ -43,7 +43,7 @@ MODEL_COLUMNS = ("network", "configuration", "utilisation", "asked")
 
 
 def rows() -> list[list[str]]:
-    """Of *Whole networks, chosen groups*."""
+    """The rows of *Whole networks, chosen groups*."""
     measured = {(row["network"], row["configuration"]): row for row in rows_of(RTL, NETWORKS) if row["groups"] == "best"}
     most = {(row["network"], row["configuration"]): row["utilisation at most"] for row in rows_of(BOUNDS, CYCLES)}
     found = []
@@ -55,7 +55,7 @@ def rows() -> list[list[str]]:
 
 
 def model_rows() -> list[list[str]]:
-    """Of *Utilisation by the cycle model*."""
+    """The rows of *Utilisation by the cycle model*."""
     found = []
     for row in rows_of(compared.CYCLES, CYCLES):
         if row["compared"] == compared.BY_ONE_PLANNER:
@@ -71,7 +71,7 @@ def macs(name: str) -> int:
 
 
 def told() -> str:
-    """What the rows of the RTL say."""
+    """The sentences about the rows of the RTL."""
     return _below_what_is_asked(rows_of(TITLE, CYCLES))
 
 

@@ -1,6 +1,6 @@
-"""What the rows of *Cycles* and *DRAM bytes* compare, as their first column says it, and what they come to.
+"""What the rows of *Cycles* and *DRAM bytes* compare, as their first column says, and the sentences about them.
 
-Strategies under one planner come first; what compares other tiles or other machines, too, is told behind them.
+Strategies under one planner come first. Rows that also compare other tiles or other machines follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DNNVM_GOPS = {
     "vgg16_convolutions": (325.5, 331.5, 334.0), "resnet50_v1": (195.4, 221.9, 228.7), "resnet152_v1": (212.5, 233.0, 244.1),
     "googlenet": (183.1, 204.6, 231.5),
 }  # fmt: skip
-"""DNNVM's table 3, on ZU2 at 330 MHz: naive, greedy and optimised; its VGG has dense layers, too."""
+"""The GOPs/s of DNNVM's table 3, on ZU2 at 330 MHz: naive, greedy and optimised. Its VGG has dense layers, too."""
 DNNVM_ON = "zu2"
 
 DRAM = "DRAM bytes"
@@ -35,7 +35,7 @@ SHOWN = (
     "naive", "greedy", "dnnvm", "efficient-s", "optimus", "optimus-online", "best", "optimus-as-written",
     "optimus-online-as-written", "dnnvm-as-written", "neocpu",
 )  # fmt: skip
-"""All but ``fuse-and-shrink``, which has a table of its own: ``bench.deep_fusion``."""
+"""The strategies that are shown: all but ``fuse-and-shrink``, which has a table of its own (``bench.deep_fusion``)."""
 IN_ROWS = "optimus with dnnvm, both in row tiles"
 EXACT = f"exact, up to {NORMAL.most_ops} operations"
 SEARCH_TIME = "Search time"
@@ -47,7 +47,8 @@ DRAM_COLUMNS = (
 
 
 def cycles_rows(measured: Sequence[str], cycles: Sequence[int], gops: Sequence[float]) -> list[list[str]]:
-    """Of one network on one configuration; ``measured``: the cells from the configuration on, up to those of the strategies."""
+    """The rows of one network on one configuration. ``measured``: the cells from the configuration on, up to those of the
+    strategies."""
     of = dict(zip(TIMED, cycles, strict=True))
     cells = [f"{c:,}, {g:.1f}" for c, g in zip(cycles, gops, strict=True)]
     faster = [f"{of[other] / of['best'] - 1:.1%}" for other in ("dnnvm", "naive")]
@@ -61,7 +62,7 @@ def cycles_rows(measured: Sequence[str], cycles: Sequence[int], gops: Sequence[f
 
 
 def cycles_told() -> str:
-    """What the rows of *Cycles* say."""
+    """The sentences about the rows of *Cycles*."""
     rows = rows_of(CYCLES, CYCLES_PAGE)
     ours, theirs = _of(rows, BY_ONE_PLANNER), _of(rows, WITH_DNNVM)
     best = [number(row[_timed("best")]) for row in ours]
@@ -88,7 +89,8 @@ def _timed(strategy: str) -> str:
 def dram_rows(
     machine: Sequence[str], found: Sequence[float], tiled: Mapping[str, float], oracle: float, exact: str, left_out: str
 ) -> list[list[str]]:
-    """``machine``: KiB, batch, network; ``found``: bytes of ``SHOWN``; ``tiled``: of ``optimus`` and ``dnnvm`` in row tiles."""
+    """The rows of one machine and network. ``machine``: KiB, batch, network; ``found``: the bytes of ``SHOWN``; ``tiled``:
+    those of ``optimus`` and ``dnnvm`` in row tiles."""
     of = dict(zip(SHOWN, found, strict=True))
     less = f"{1 - of['best'] / of['dnnvm']:.1%}", f"{1 - oracle / of['dnnvm']:.1%}"
     cells = [f"{moved / 1e6:.3f}" for moved in (*found, oracle)]
@@ -100,12 +102,12 @@ def dram_rows(
 
 
 def moved(row: dict[str, str]) -> str:
-    """What identifies the machine and the network of a row."""
+    """The text that identifies the machine and the network of a row."""
     return " ".join((row["KiB"], row["batch"], row["network"]))
 
 
 def by_kind() -> tuple[Rows, Rows]:
-    """Rows of *DRAM bytes* by our planner, and in row tiles of the same machines and networks."""
+    """The rows of *DRAM bytes* by our planner, and those in row tiles of the same machines and networks."""
     rows = rows_of(DRAM, DRAM_PAGE)
     tiled = {moved(row): row for row in _of(rows, IN_ROWS)}
     ours = [row for row in _of(rows, BY_ONE_PLANNER) if moved(row) in tiled]
@@ -121,7 +123,7 @@ def _below(low: Rows, one: str, high: Rows, other: str) -> list[float]:
 
 
 def dram_told() -> str:
-    """What the rows of *DRAM bytes* say."""
+    """The sentences about the rows of *DRAM bytes*."""
     ours, tiled = by_kind()
     lines = ["How far one strategy is below another, the same planner for both:", ""]
     for one, other in (("best", "dnnvm"), ("best", "optimus"), ("optimus", "dnnvm")):
@@ -151,7 +153,7 @@ def dram_told() -> str:
 
 
 def search_told() -> str:
-    """What the rows of *Search time* say of how good the partitions are."""
+    """The sentences that the rows of *Search time* give about the quality of partitions."""
     rows = rows_of(SEARCH_TIME, DRAM_PAGE)
     exact = [row for row in rows if row[EXACT] == "yes"]
     unsure = [f"{row['network']} ({row[GAP]})" for row in exact if number(row[GAP])]

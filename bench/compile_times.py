@@ -37,14 +37,14 @@ COLUMNS = (
     "clock s beside / clock s", "beside: resnet50_v1 clock s",
 )  # fmt: skip
 ASKED = {"resnet50_v1": "4", "googlenet": "4", "mobilenet_v2": "2", "resnet152_v1": "10", "nasnet_a_large": "20"}
-"""Seconds of the clock, on a machine where the first edition takes 11 for ResNet-50."""
+"""The seconds of the clock that are asked for, on a machine where the first edition takes 11 for ResNet-50."""
 FIRST, REFERENCE, REFERENCE_SECONDS = "e05b859", "resnet50_v1", 11
-"""The first edition, and what it takes for which network on that machine."""
+"""The revision of the first edition, and the network and its seconds on that machine."""
 STAGES = {
     "import": "import", "read": "calibration", "calibrated": "calibration", "quantised": "import", "imported": "import",
     "search: program": "timing", "search: order": "timing", "search": "search", "emit": "emission", "pack": "emission",
 }  # fmt: skip
-"""Of what goes on after a report that begins so; longer beginnings come before shorter ones."""
+"""The stage that follows a report with this beginning. Longer beginnings come before shorter ones."""
 PROBE = """
 import inspect, json, re, resource, sys, time, warnings
 warnings.simplefilter("ignore")
@@ -63,16 +63,17 @@ print(json.dumps({"begun": begun, "before": before, "marks": marks, "after": aft
                   "helper": helped.ru_utime + helped.ru_stime,
                   "cycles": estimated_cycles(made.program)}))
 """
-"""Asks only for what both checkouts have. ``ru_maxrss`` would count what whoever starts it holds, too."""
+"""The script that measures. It asks only for what both checkouts have. ``ru_maxrss`` would count what its starter holds,
+too."""
 
 
 def stage_of(report: str) -> str:
-    """What the compiler does after it has reported this."""
+    """The stage of the compiler after this report."""
     return next((stage for start, stage in STAGES.items() if report.startswith(start)), "search")
 
 
 def stages(found: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds by stage, and in all."""
+    """The seconds by stage, and in all."""
     seconds = {"start": found["begun"], **dict.fromkeys(STAGES.values(), 0.0)}
     marks = [("import", found["before"]), *found["marks"], ("", found["after"])]
     for (report, since), (_, until) in pairwise(marks):
@@ -81,7 +82,7 @@ def stages(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def compiled(checkout: Path, model: Path, config: str, effort: str) -> dict[str, Any]:
-    """One compilation by what lies in a checkout."""
+    """The figures of one compilation by a checkout."""
     printed, _ = run_in(checkout, ["-c", PROBE, str(model), config, effort], f"compiling {model.stem}")
     measured: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return measured | stages(measured)
@@ -113,7 +114,8 @@ def measure(name: str, config: str, effort: str, beside: Path | None, repeat: in
 
 
 def told() -> str:
-    """What the table says of the machine that the seconds asked for are meant for, where the first edition takes so long."""
+    """The sentences about the table for the machine that the asked seconds are meant for, where the first edition takes that
+    long."""
     rows = [row for row in rows_of(TITLE, PAGE) if row["beside: revision"] == FIRST]
     if not rows:
         return "No row beside the first edition: what is asked cannot be told on this machine."

@@ -62,12 +62,12 @@ def drawn(seed: int) -> tuple[str, MachineConfig]:
 
 
 def refused(compiled: Compiled, all_refused: int) -> int:
-    """Nodes that the configuration keeps off the machine, beyond those that no configuration takes."""
+    """The nodes that the configuration keeps off the machine, beyond those that no configuration takes."""
     return len(compiled.imported.refused) - all_refused
 
 
 def measured(seed: int) -> tuple[str, int, int, int, int]:
-    """Network, elements that differ, elements, operations, nodes kept on the CPU."""
+    """The network, the elements that differ, all elements, the operations, and the nodes kept on the CPU."""
     name, config = drawn(seed)
     build, size = SMALL[name]
     model = imported(build(size=size, classes=10))
@@ -78,7 +78,7 @@ def measured(seed: int) -> tuple[str, int, int, int, int]:
 
 
 def large(item: tuple[str, int | None]) -> list[str]:
-    """The network, and the side of its image where that is not its own."""
+    """The row of a network, and of the side of its image if that is not its own."""
     name, size = item
     build = networks()[name]
     model = imported(build(size=size) if size else build())

@@ -30,9 +30,9 @@ class Layer:
     channels_in: int
     channels_out: int
     columns: int
-    """Output columns."""
+    """The output columns."""
     folded: bool = False
-    """Kernel columns are folded into the channels, as LOAD does it for the image."""
+    """Whether kernel columns are folded into the channels, as LOAD does it for the image."""
 
 
 LAYERS = (
@@ -48,7 +48,7 @@ LAYERS = (
 
 @dataclass(frozen=True)
 class Tile:
-    """The part of a layer that fits: an instruction, and the products that it needs."""
+    """The part of a layer that fits on chip: an instruction, and the products that it needs."""
 
     op: Op
     channels_in: int
@@ -57,7 +57,7 @@ class Tile:
 
 
 def tile(layer: Layer, config: MachineConfig) -> Tile:
-    """As many rows as fit; fewer input channels, then fewer columns, if not even one does."""
+    """A tile of as many rows as fit. If not even one fits, it has fewer input channels, then fewer columns."""
     channels, columns = layer.channels_in, layer.columns
     while True:
         made = _fit(layer, config, channels, columns)
@@ -104,7 +104,7 @@ def _fit(layer: Layer, config: MachineConfig, channels: int, columns: int) -> Ti
 
 
 def depthwise(config: MachineConfig, stride: int, *, far: bool) -> Op:
-    """A depthwise 3x3 over 28 x 28 pixels; in the upper half of the buffer if ``far``."""
+    """A depthwise 3x3 convolution over 28 x 28 pixels, in the upper half of the buffer if ``far``."""
     columns = 28
     while True:
         width = columns * stride
@@ -127,7 +127,7 @@ def run(machine: RtlMachine, *ops: Op) -> RtlResult:
 
 
 def span(result: RtlResult, unit: Unit) -> int:
-    """Cycles from the start of a unit's first instruction to the finish of its last."""
+    """The cycles from the start of a unit's first instruction to the finish of its last."""
     events = [event for event in result.trace if event.unit is unit]
     return max(event.finish or 0 for event in events) - min(event.start for event in events)
 

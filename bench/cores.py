@@ -39,7 +39,7 @@ from tilewright.inputs import Array, random_inputs
 TITLE = "Several cores"
 NETWORKS = ("mobilenet_v2", "resnet50")
 DPU = {"resnet50": "155.5", "mobilenet_v2": "581"}
-"""Images in a second that are published of DPU's three B4096 on a ZCU102."""
+"""The published images in a second of DPU's three B4096 on a ZCU102."""
 CHIP_CORES, LATENCY = 2, 150
 COLUMNS = (
     "network", "effort", "ports of each", "cores", "images", "output bytes that differ", "cycles", "images/s", "of one core",
@@ -48,12 +48,12 @@ COLUMNS = (
 
 
 SHARED = f"{CHIP_CORES}, one image"
-"""The number of cores, in the table, where they share an image."""
+"""The number of cores in the table, for cores that share one image."""
 
 
 @lru_cache(maxsize=2)
 def compiled(name: str, config: MachineConfig, effort: str, cores: int = 1) -> Program:
-    """``cores``: that share each image."""
+    """The program of a network. ``cores``: the cores that share each image."""
     return compile_graph(imported(sources()[name]()), config, effort=effort, cores=cores).program
 
 
@@ -76,7 +76,7 @@ def row_of(name: str, effort: str, ports: int, cores: int, images: int) -> list[
 
 
 def shared_row(name: str, effort: str, ports: int) -> list[str]:
-    """Of one image on all cores."""
+    """The row of one image on all cores."""
     config = machine(ports)
     program, shared = compiled(name, config, effort, CHIP_CORES), dram_bytes(config)
     feeds = [random_inputs(program)]
@@ -87,7 +87,8 @@ def shared_row(name: str, effort: str, ports: int) -> list[str]:
 
 
 def _row(key: list[str], program: Program, feeds: Sequence[Mapping[str, Array]], batch: Batch, model: int) -> list[str]:
-    """``key``: its first columns; ``program``: for one core, which says what is right; ``model``: cycles by the cycle model."""
+    """A row. ``key``: its first columns; ``program``: for one core, whose results are right; ``model``: the cycles by the cycle
+    model."""
     differ = 0
     for feed, made in zip(feeds, batch.outputs, strict=True):
         expected = Run(program, FunctionalEngine(program.config))(feed)
@@ -101,7 +102,7 @@ def _row(key: list[str], program: Program, feeds: Sequence[Mapping[str, Array]],
 
 
 def _scaling(alone: list[str], rate: float) -> str:
-    """Beside the row of one core, if the page has it."""
+    """The rate as a multiple of that of one core, if the page has a row of one core."""
     found = [row["images/s"] for row in rows_of(TITLE, PAGE) if [row[column] for column in COLUMNS[:4]] == alone]
     return f"{rate / number(found[0]):.2f}" if found else "-"
 

@@ -30,7 +30,7 @@ LIMIT = 2_000_000
 
 
 def runs(config: MachineConfig, machine: RtlMachine, programs: int) -> Iterator[str]:
-    """One after the other; yields after each."""
+    """Runs scenarios and programs one after the other; yields a name after each."""
     for bench in BENCHES:
         for number, scenario in enumerate(bench.scenarios(config) if bench.scenarios else ()):
             wrong = play(machine, scenario, LIMIT)

@@ -1,6 +1,7 @@
-"""Which tests run which lines: a plugin of pytest that notes it, and what chooses among the tests by it.
+"""A plugin of pytest that notes which tests run which lines, and a choice among the tests by these lines.
 
-``pytest -p bench.covering tests/...`` with ``COVERING_FOLDER`` (sources) and ``COVERING_FILE`` (where to) in the environment.
+``pytest -p bench.covering tests/...`` with ``COVERING_FOLDER`` (sources) and ``COVERING_FILE`` (the file to write) in the
+environment.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ class Covering:
     """The tests of a folder, and the lines of its sources that each one runs."""
 
     seconds: Mapping[str, float]
-    """Of each test, with what notes the lines."""
+    """The seconds of each test, the noting of lines included."""
     lines: Mapping[str, Mapping[int, Sequence[str]]]
-    """Tests by path and line."""
+    """The tests by path and line."""
 
     def tests_of(self, path: str, lines: Sequence[int]) -> list[str]:
-        """Those that run one of the lines, the quickest first; then the others of their files, which may share what these have
-        computed (fixtures of a module, caches), so that the lines ran only in the first that asked."""
+        """The tests that run one of the lines, the quickest first, then the others of their files.
+
+        Those may share what the first have computed (fixtures of a module, caches), so that the lines ran only in the first
+        that asked.
+        """
         found = {test for line in lines for test in self.lines.get(path, {}).get(line, ())}
         files = {_file(test) for test in found}
         beside = {test for test in self.seconds if _file(test) in files} - found
@@ -50,8 +54,11 @@ def _file(test: str) -> str:
 
 
 class _Tracer:
-    """Lines of the folder that run in any thread. A function that showed nothing new in so many calls of one test is left alone
-    for the rest of it: what it does seldom, other tests do first."""
+    """Notes the lines of the folder that run in any thread.
+
+    A function that showed nothing new in so many calls of one test is left alone for the rest of it. What it does seldom, other
+    tests do first.
+    """
 
     PATIENCE = 40
 
@@ -78,11 +85,12 @@ class _Tracer:
         return line
 
     def take(self) -> dict[str, set[int]]:
-        """What has been seen since; functions that still run go on noting into what is given back."""
+        """Returns what has been seen since the last call. Functions that still run go on noting into what is returned."""
         seen: dict[str, set[int]] = getattr(self, "seen", {})
         self.seen: dict[str, set[int]] = defaultdict(set)
         self.known: dict[CodeType, tuple[int, int]] = {}
-        """Lines of its file when the function was called last, and calls since there was a new one."""
+        """For each function the number of lines of its file that were known when it was called last, and its calls since a new
+        one."""
         return seen
 
 
@@ -120,7 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def covering(root: Path, folder: str, tests: Sequence[str], kept: Path) -> Covering:
-    """What the tests run of the sources in ``folder``; kept in a file of the folder ``kept`` for these sources and tests."""
+    """The lines of the sources in ``folder`` that the tests run. They are kept in a file of the folder ``kept`` for these
+    sources and tests."""
     digest = hashlib.sha256(repr((folder, tests)).encode())
     for part in (folder, *tests):
         path = root / part

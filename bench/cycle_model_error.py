@@ -32,19 +32,19 @@ from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
 from tests.compiler.graphs import Builder, memory_of
 
 REALISTIC = 10_000
-"""Cycles from which a program counts: below, the start alone is a percent."""
+"""The cycles from which a program counts. In a shorter one the start alone is a percent."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One program on both."""
+    """One program on both the RTL and the cycle model."""
 
     name: str
     rtl: int
     model: int
     instructions: int
     seconds: float
-    """Processor time of the model."""
+    """The processor time of the model."""
 
     @property
     def error(self) -> float:
@@ -56,7 +56,7 @@ def measure(machine: RtlMachine, name: str, emitted: Emitted) -> Sample:
 
 
 def compared(machine: RtlMachine, name: str, words: Sequence[int], memory: Bytes, bases: Mapping[Region, int]) -> Sample:
-    """Run on both; a difference in DRAM beats is an error of the model, not a deviation."""
+    """Runs a program on both. A difference in DRAM beats is an error of the model, not a deviation."""
     rtl = machine.run(words, memory, bases)
     begin = time.process_time()
     model = CycleModel(machine.config).run(words)
@@ -165,7 +165,7 @@ def networks(machine: RtlMachine) -> Iterator[Sample]:
 
 
 def pairs(config: MachineConfig, graph: XGraph) -> list[tuple[Op, ...]]:
-    """Neighbouring operations two by two, where the second reads the first and nobody else does, and both fit."""
+    """The partition with neighbouring operations two by two, if only the second reads the first, and both fit."""
     partition: list[tuple[Op, ...]] = []
     for group in one_each(graph):
         before = partition[-1] if partition else ()
@@ -184,7 +184,7 @@ def pairs(config: MachineConfig, graph: XGraph) -> list[tuple[Op, ...]]:
 
 
 def report(title: str, samples: list[Sample]) -> None:
-    """The distribution of the error, and the worst."""
+    """Prints the distribution of the error, and the worst."""
     if not samples:
         return
     errors = np.array([sample.error for sample in samples]) * 100

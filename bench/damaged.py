@@ -43,9 +43,9 @@ from tilewright.cli import main as tilewright
 
 SECONDS = 10.0
 MEMORY = 6 << 30
-"""Bytes of address space that a command has: sizes from a damaged file must not take all that there is."""
+"""The bytes of address space of a command, so that sizes from a damaged file do not take all memory."""
 MUCH = 1 << 20
-"""Elements of an input that may take longer than ``SECONDS``; a good file has 108."""
+"""The elements of an input that may take longer than ``SECONDS``. A good file has 108."""
 OPERATORS = ("Conv", "Add", "Loop", "If", "", "Konv", "Resize", "MatMul", "LSTM", "Softmax", "Reshape", "QLinearConv")
 NANO = ("--config", "nano")
 QUICKLY = ("--strategy", "naive", "--scheme", "power_of_two", "--calibration-method", "minmax")
@@ -54,7 +54,7 @@ FILES = {
     "onnx": "model.onnx", "structures": "model.onnx", "elf": "model.elf", "toml": "mine.toml", "npz": "image.npz",
     "schedule": "schedule.toml",
 }  # fmt: skip
-"""The good file of each kind; the suffix of a damaged one is the same."""
+"""The good file of each kind. A damaged one has the same suffix."""
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "onnx": (
         ("compile", "bad.onnx", *NANO, "--strategy", "naive", "-o", "new.elf"),
@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile", "model.onnx", *NANO, "--strategy", "naive", "--calibrate", "bad.npz", "-o", "new.elf"),
     ),
 }
-"""What reads each kind of file; each file is given to one of them."""
+"""The commands that read each kind of file. Each file is given to one of them."""
 
 
 @cache
@@ -126,7 +126,7 @@ def damaged(kind: str, seed: int, files: dict[str, bytes]) -> bytes:
 
 
 def _bytes(rng: random.Random, data: bytes) -> bytes:
-    """Bits, bytes and runs of them that are changed, lost, doubled; the rest that is missing."""
+    """Changes, loses or doubles bits, bytes and runs of them, or loses the rest."""
     result = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 8))):
         at = rng.randrange(len(result) + 1)
@@ -154,7 +154,8 @@ def _number(rng: random.Random) -> int:
 
 
 def _words(rng: random.Random, data: bytes) -> bytes:
-    """Aligned words of the file, where sizes, offsets and instructions are; often sealed again with the right checksum."""
+    """Changes aligned words of the file, where sizes, offsets and instructions are. The file often gets the right checksum
+    again."""
     changed = _some_words(rng, data)
     if rng.random() < 0.8:
         with suppress(TilewrightError):  # damage that leaves nothing to seal
@@ -172,7 +173,7 @@ def _some_words(rng: random.Random, data: bytes) -> bytes:
 
 
 def _lines(rng: random.Random, data: bytes) -> bytes:
-    """Values of other types and ranges; lines lost, doubled, under another name."""
+    """Puts values of other types and ranges; loses lines, doubles them, or renames them."""
     lines = data.decode().splitlines()
     for _ in range(rng.choice((1, 1, 2, 5))):
         at = rng.randrange(len(lines))
@@ -193,7 +194,7 @@ def _lines(rng: random.Random, data: bytes) -> bytes:
 
 
 def _arrays(rng: random.Random, data: bytes) -> bytes:
-    """Arrays of other shapes, types and names; members that are none; headers that lie."""
+    """Makes arrays of other shapes, types and names, members that are none, and headers that are wrong."""
     (array,) = np.load(io.BytesIO(data)).values()
     value: NDArray[Any] = array
     match rng.randrange(5):
@@ -218,7 +219,7 @@ def _arrays(rng: random.Random, data: bytes) -> bytes:
 
 
 def _model(rng: random.Random, data: bytes) -> bytes:
-    """Fields of the model: nodes, attributes, tensors, shapes, types, names."""
+    """Changes fields of the model: nodes, attributes, tensors, shapes, types, names."""
     model = onnx.load_model_from_string(data)
     graph = model.graph
     for _ in range(rng.choice((1, 1, 2, 4))):
@@ -271,7 +272,7 @@ def _model(rng: random.Random, data: bytes) -> bytes:
 
 
 def tried(item: tuple[str, int, dict[str, bytes]]) -> dict[str, str]:
-    """What the command said (``code``), and what was wrong with that."""
+    """The answer of the command (``code``), and what was wrong with that."""
     kind, seed, whole = item
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     command = random.Random(seed).choice(COMMANDS[kind])
@@ -304,7 +305,7 @@ def _wrong(code: int, err: str, made: set[str]) -> str:
 
 
 def _is_much_work(content: bytes) -> bool:
-    """Whether a model asks for so many elements that its time is no hang: a batch of 32 768, say."""
+    """Whether a model asks for so many elements that a long run is no hang: a batch of 32 768, for example."""
     shapes = ([dim.dim_value for dim in info.type.tensor_type.shape.dim] for info in onnx.load_from_string(content).graph.input)
     return any(math.prod(shape) >= MUCH for shape in shapes)
 
@@ -313,7 +314,8 @@ def run_damaged(
     kind: str, seed: int, count: int, how: How, directory: Path, report: Callable[[str], None] = print, *,
     seconds: float = SECONDS, minutes: float = math.inf,
 ) -> tuple[Counter[str], list[str]]:  # fmt: skip
-    """How often each exit code came, and a line for each file with which something was wrong; ends after so many minutes."""
+    """Gives damaged files to commands; returns how often each exit code came, and a line for each file with which something was
+    wrong. No more begins after ``minutes``."""
     since = time.monotonic()
     codes: Counter[str] = Counter()
     failures = []
@@ -354,7 +356,7 @@ def main(arguments: list[str]) -> int:
     wrong = 0
     how = how_of(chosen)
     for kind in chosen.kinds or COMMANDS:
-        # A record is of one campaign, and each kind is one.
+        # Each kind is a campaign of its own, and a record holds one campaign.
         of_kind = replace(how, record=how.record and how.record.with_stem(f"{how.record.stem}-{kind}"))
         codes, failures = run_damaged(
             kind, chosen.seed, chosen.count, of_kind, chosen.output, seconds=chosen.seconds, minutes=chosen.minutes

@@ -51,7 +51,7 @@ def row(name: str) -> None:
 
 
 def told() -> str:
-    """What the table says beside the paper's figures."""
+    """The sentences about the table beside the paper's figures."""
     rows = rows_of(TITLE, PAGE)
     said = []
     for strategy in COMPARED[1:]:

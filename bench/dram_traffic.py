@@ -31,15 +31,15 @@ from tests.compiler.graphs import memory_of
 
 @dataclass(frozen=True)
 class Traffic:
-    """Of one program."""
+    """The DRAM traffic of one program."""
 
     operations: int
     groups: int
     planned: int
-    """Bytes, instructions not counted."""
+    """The planned bytes, instructions not counted."""
     moved: int
     expected_beats: tuple[int, int]
-    """Read and written."""
+    """The expected beats, read and written."""
     rtl_beats: tuple[int, int]
 
 

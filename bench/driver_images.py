@@ -27,17 +27,17 @@ from tests.driver.building import build, digits
 from tests.driver.synthetic import whole
 
 SHARE = 2_000
-"""Images of one process."""
+"""The images of one process."""
 SECONDS = 300.0
-"""That such a process may take."""
+"""The seconds that such a process may take."""
 TITLE = "Spoiled images for the driver"
 COLUMNS = ("image", "images", "opened", "ran copied", "runs in place", "wrong")
 Item = tuple[str, str, int, int]
-"""The program, an image, how many, the seed."""
+"""The program, an image, the number of spoiled images, and the seed."""
 
 
 def images(folder: Path) -> dict[str, Path]:
-    """The good images, by what they are."""
+    """The good images, by name."""
     programs = {"digits": digits(), "everything": whole()}
     found = {}
     for name, program in programs.items():
@@ -48,7 +48,7 @@ def images(folder: Path) -> dict[str, Path]:
 
 
 def tried(item: Item) -> dict[str, list[int] | str]:
-    """What the program counted, or what was wrong, with the command that shows it again."""
+    """The counts of the program, or what was wrong, with the command that shows it again."""
     words = [str(part) for part in item]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -57,7 +57,7 @@ def tried(item: Item) -> dict[str, list[int] | str]:
 
 
 def run_spoiled(folder: Path, count: int, seed: int, how: How, minutes: float) -> tuple[list[list[str]], list[str]]:
-    """A row for each image, and all that was wrong; no more begins after so many minutes."""
+    """A row for each image, and all that was wrong. No more begins after ``minutes``."""
     program = build(folder, "fuzz", "mock")
     good = images(folder)
     rounds = -(-count // (SHARE * len(good)))

@@ -35,7 +35,7 @@ class Case:
     preset: str
     networks: tuple[str, ...]
     size: int
-    """Of the square images."""
+    """The side of the square images."""
     space: Mapping[str, tuple[int, ...]]
 
 
@@ -69,11 +69,11 @@ CASES = {
          "pool_taps": (1, 3), "axi_data_bits": (32, 64)},
     ),
 }  # fmt: skip
-"""Spaces around the arrays that the chips hold; all other fields are the preset's."""
+"""The spaces around the arrays that the chips hold. All other fields are the preset's."""
 
 
 def found_for(chip: str, given: Any) -> tuple[Exploration, Point]:
-    """The front, and the preset beside it."""
+    """The exploration, and the preset beside it."""
     case, every = CASES[chip], {**exports(), **networks()}
     chosen = [name for name in case.networks if not given.networks or name in given.networks]
     models = {name: every[name](size=case.size) for name in chosen}
@@ -100,7 +100,7 @@ def row_of(point: Point, beside: Point) -> list[str]:
 
 
 def text(found: Exploration, beside: Point) -> str:
-    """What the table says, in words."""
+    """The sentences about the table."""
     best = best_at(found.front, beside.luts, "fps")
     smaller = f"`{beside.name}` is smaller than every machine of the front."
     same = f"At no more LUTs than `{beside.name}` a machine of the front runs {beside.cost('fps') / best:.2f} times as fast."

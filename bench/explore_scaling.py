@@ -29,7 +29,7 @@ COLUMNS = ("workers", "minutes", "times as fast", "of the workers' time")
 
 
 def makespan(seconds: Sequence[float], workers: int) -> float:
-    """Of items that are handed out in their order, each to the worker that is free first."""
+    """The time of items that are handed out in their order, each to the worker that is free first."""
     free = [0.0] * workers
     for each in seconds:
         heapq.heapreplace(free, free[0] + each)

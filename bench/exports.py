@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 def macs_of(model: ImportedModel) -> tuple[int, int]:
-    """Products of a constant and an activation: all, and those on the machine."""
+    """The products of a constant and an activation: all, and those on the machine."""
     assert model.model is not None
     source, total, kept = model.model, 0, 0
     hosted = {name for op in model.graph.ops if isinstance(op, Cpu) for name in op.reasons}
@@ -55,7 +55,7 @@ def macs_of(model: ImportedModel) -> tuple[int, int]:
 
 
 def _fixed(model: ImportedModel) -> set[str]:
-    """Constants, and what DequantizeLinear and Transpose make of them."""
+    """The names of constants, and of what DequantizeLinear and Transpose make of them."""
     assert model.model is not None
     known = set(model.model.constants)
     for node in model.model.nodes:
@@ -65,7 +65,7 @@ def _fixed(model: ImportedModel) -> set[str]:
 
 
 def segments_of(compiled: Compiled) -> int:
-    """Stretches of the program between CPU parts."""
+    """The stretches of the program between CPU parts."""
     return sum(isinstance(step, MachineStep) for step in compiled.program.steps)
 
 

@@ -1,4 +1,4 @@
-"""Figures drawn from the cells of a table, as sentences say them."""
+"""Figures from the cells of a table, as sentences give them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from statistics import median
 from textwrap import fill
 
 ASKED = 17.0
-"""Percent that Optimus is below DNNVM at least, by its paper."""
+"""The least percent that Optimus is below DNNVM, by its paper."""
 
 
 def number(cell: str) -> float:
-    """The first figure of a cell: of ``3,669,107, 258.8`` the cycles, of ``-2.57 %`` the percents."""
+    """The first figure of a cell: for ``3,669,107, 258.8`` the cycles, for ``-2.57 %`` the percent."""
     return float(cell.split(", ")[0].rstrip(" %").replace(",", ""))
 
 
 def below(low: Iterable[str], high: Iterable[str]) -> list[float]:
-    """By how many percent."""
+    """By how many percent each figure is below the other."""
     return [100 * (1 - number(one) / number(other)) for one, other in zip(low, high, strict=True)]
 
 
 def spread(found: Sequence[float], places: int = 1) -> str:
-    """Of percents."""
+    """The range and the median of percents."""
     return f"{min(found):.{places}f}% to {max(found):.{places}f}%, median {median(found):.{places}f}%"
 
 
@@ -31,10 +31,10 @@ def told(what: str, found: Sequence[float]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``; ``none`` of none."""
+    """The names in a list: ``a``, ``a and b``, ``a, b and c``; ``none`` without any."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "none"
 
 
 def paragraph(*sentences: str) -> str:
-    """In lines as wide as those of the pages."""
+    """The sentences in lines as wide as those of the pages."""
     return fill(" ".join(sentences), 128, break_long_words=False, break_on_hyphens=False)

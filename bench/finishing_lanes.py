@@ -30,8 +30,8 @@ def cycles(name: str, config: MachineConfig) -> int:
 
 
 def cycle_cells(names: Collection[str], config: MachineConfig, first: dict[str, int]) -> list[str]:
-    """Cycles of the networks, blank for those that are not asked for, and beside them what they are more than in ``first``,
-    which keeps those of the first machine."""
+    """The cycles of the networks, blank for those that are not asked for, each with its change against ``first``, which keeps
+    the cycles of the first machine."""
     found = {name: cycles(name, config) for name in LISTED if name in (names or LISTED)}
     return [
         f"{found[name]:,} ({found[name] / first.setdefault(name, found[name]) - 1:+.1%})" if name in found else ""

@@ -42,7 +42,7 @@ RANDOM = {
 
 
 def model_of(name: str) -> Any:
-    """A path, or a model that the zoo makes."""
+    """The path of a model, or a model that the zoo makes."""
     key = (TRAINED | RANDOM)[name]
     if key.startswith("trained/"):
         return next((p / "shared" / "models" / key for p in ROOT.parents if (p / "shared" / "models").is_dir()), ROOT / key)

@@ -47,7 +47,7 @@ def model_row(made: Sequence[Compiled]) -> list[str]:
 
 
 def rtl_row(made: Sequence[Compiled], config: MachineConfig, dram_bytes: int) -> list[str]:
-    """``dram_bytes``: 0 for all that the bus carries."""
+    """The row on the Verilog. ``dram_bytes``: the bytes that DRAM moves in a cycle, or 0 for all that the bus carries."""
     dram = Dram(config.dram_latency, total=dram_bytes)
     ran = [on_both(each.program, config, dram)[:2] for each in made]
     cycles = [measured.counted_cycles for _, measured in ran]

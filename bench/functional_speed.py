@@ -27,7 +27,7 @@ class Layer:
 
     name: str
     size: int
-    """Output rows and columns."""
+    """The output rows and columns."""
     channels_in: int
     channels_out: int
     k_h: int
@@ -41,7 +41,7 @@ class Layer:
 
 
 def resnet_50() -> list[Layer]:
-    """The image layer has its 7 x 3 kernel columns and channels folded into 21 channels."""
+    """The layers of ResNet-50. The image layer has its 7 x 3 kernel columns and channels folded into 21 channels."""
     layers = [Layer("image 7x7 stride 2", 112, 21, 64, 7, 1, 2, 1)]
     for size, width, blocks in ((56, 64, 3), (28, 128, 4), (14, 256, 6), (7, 512, 3)):
         entering, stride = (64, 1) if size == 56 else (2 * width, 2)

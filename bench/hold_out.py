@@ -51,11 +51,11 @@ print(json.dumps(found))
 TITLE = "Tuning set and hold-out set"
 COLUMNS = ("set", "configuration", "network", "cycles", "cycles before", "change")
 Figures = dict[str, dict[str, float]]
-"""Of one network, by configuration: seconds and cycles."""
+"""The seconds and cycles of one network, by configuration."""
 
 
 def measured(checkout: Path, network: str, configs: list[str], cache: Path) -> Figures:
-    """By what lies in a checkout. ``cache``: where the compiled parts of the compiler are kept."""
+    """The figures of a network by a checkout. ``cache``: the folder in which compiled parts of the compiler are kept."""
     with TemporaryDirectory() as folder:
         model = Path(folder) / f"{network}.onnx"
         onnx.save({**exports(), **networks()}[network](), model)
@@ -65,7 +65,7 @@ def measured(checkout: Path, network: str, configs: list[str], cache: Path) -> F
 
 
 def means(found: dict[str, Figures], before: dict[str, Figures], configs: list[str]) -> list[str]:
-    """A line for each set and configuration: by how much the programs changed in the mean and at worst."""
+    """A line for each set and configuration: the change of the programs in the mean and at worst."""
     lines = []
     for name, members in SETS.items():
         for config in configs:

@@ -32,13 +32,14 @@ ROOT = Path(__file__).parents[1]
 TITLE = "Right answers"
 CALIBRATED = 20
 WEIGHTS = {"ours": "8", "ours, 4 bits": "4", "ours, mixed": "auto"}
-"""Bits of weights, by column."""
+"""The bits of weights, by column."""
 COLUMNS = ("inputs", "network", "answered", "float", *WEIGHTS, *(f"onnxruntime, {name.lower()}" for name in METHODS))
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """``model`` and ``data``: files; ``images``: what the data's inputs are called, ``own``: other inputs for calibration."""
+    """A network and its inputs. ``model`` and ``data``: files; ``images``: the name of the inputs in the data; ``own``: other
+    inputs for calibration."""
 
     model: str
     data: str

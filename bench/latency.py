@@ -59,7 +59,7 @@ def row_of(item: tuple[str, str, str, int, int]) -> list[str]:
 
 
 def told() -> str:
-    """What each latency costs beside the least one of the table."""
+    """The sentences about what each latency costs beside the least one of the table."""
     rows = rows_of(TITLE, PAGE)
     keys = ("network", "configuration", "beats on the way", "latency")
     cycles = {tuple(row[key] for key in keys): number(row["cycles"]) for row in rows}

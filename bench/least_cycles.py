@@ -47,7 +47,7 @@ def row_of(name: str, config: MachineConfig) -> list[str]:
 
 
 def text() -> str:
-    """What the table says, in words."""
+    """The sentences about the table."""
     above: dict[str, list[float]] = {}
     for row in rows_of(TITLE, PAGE):
         above.setdefault(row["configuration"], []).append(int(row["cycles"]) / int(row["cycles at least"]) - 1)

@@ -77,7 +77,7 @@ def measure(name: str, model: str, config: MachineConfig, kib: int, batch: int) 
 
 
 def sentences() -> str:
-    """What the page says of the table, one cost model at a time."""
+    """The sentences about the table, one cost model at a time."""
     lines = ["How far one strategy is below another, both under the same cost model:", ""]
     written = rows_of(TITLE, PAGE)
     for model in MODELS:

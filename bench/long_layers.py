@@ -47,7 +47,7 @@ LAYERS = {
 
 
 def model(layer: Layer, bits: int) -> onnx.ModelProto:
-    """The layer between two maps in DRAM; a sum is that of a map with itself."""
+    """A model of the layer between two maps in DRAM. A sum is that of a map with itself."""
     stored, elem, step = (np.int16, TensorProto.INT16, 1e-4) if bits == 16 else (np.int8, TensorProto.INT8, 0.025)
     held: dict[str, Any] = {"scale": np.float32(step), "zero": stored(0)}
     operands, node = ["real"] * (1 + (layer.operator == "Add")), helper.make_node
@@ -67,7 +67,7 @@ def model(layer: Layer, bits: int) -> onnx.ModelProto:
 
 
 def measured(layer: Layer, config: MachineConfig) -> tuple[int, int, int]:
-    """Cycles with 8 bits and 16, and beats with 16."""
+    """The cycles with 8 bits and with 16, and the beats with 16."""
     short, long = (compile_model(model(layer, bits), config, cache=False) for bits in (8, 16))
     graph = long.imported.graph
     beats = sum(lower(config, op, graph.tensors).beats for op in graph.ops if isinstance(op, LongConv))

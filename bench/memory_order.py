@@ -39,7 +39,8 @@ NETWORKS = (
     "hrnet_w32", "inception_resnet_v2", "nasnet_a_cifar", "amoebanet_a_cifar", "darts_cifar", "nasnet_a_large",
 )  # fmt: skip
 SECONDS = 10.0
-"""For one integer programme, which is left out where it has more than so many tasks: it would not be built in that time."""
+"""The seconds for one integer programme. One of more than ``MOST_TASKS`` tasks is left out: it would not be built in that
+time."""
 MOST_TASKS = 120
 PARTS = (2, 4, 6)
 PART_STATES = 100_000

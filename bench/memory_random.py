@@ -23,7 +23,7 @@ from tests.compiler.memory.test_overlaid import clashes, least_by_trial
 from tests.compiler.memory.test_overlaid import drawn as drawn_overlaps
 
 FIRST = 1_000_000
-"""The suite's seeds are far below."""
+"""The first seed. Those of the suite are far below."""
 
 
 def expect(holds: bool, what: str, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""What a network's memory is counted by: its float32 nodes, or the groups of one operation of its int8 program."""
+"""The tasks by which a network's memory is counted: its float32 nodes, or the groups of one operation of its int8 program."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from compiler.xgraph.ops import Cpu
 from isa.config import preset
 
 IN_PLACE = ("Relu", "Clip", "Add")
-"""Operators whose result takes the place of an operand that nobody else reads."""
+"""The operators whose result takes the place of an operand that nobody else reads."""
 
 
 def float_tasks(model: ModelProto) -> Tasks:
-    """The nodes of a model, in float32: each result a tensor of its own, but for those in place."""
+    """The nodes of a model in float32. Each result is a tensor of its own, except for those in place."""
     graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     constants = {tensor.name for tensor in graph.initializer}
     bytes_of = {
@@ -48,7 +48,7 @@ def float_tasks(model: ModelProto) -> Tasks:
 
 
 def _places(graph: GraphProto, bytes_of: dict[str, int]) -> dict[str, str]:
-    """Results in place -> the first that lies there."""
+    """Maps each result in place to the first result that lies there."""
     readers: dict[str, int] = {}
     for node in graph.node:
         for name in node.input:
@@ -67,7 +67,7 @@ def _places(graph: GraphProto, bytes_of: dict[str, int]) -> dict[str, str]:
 
 
 def machine_tasks(model: ModelProto) -> Tasks:
-    """One operation to a group, on ``base``: what WORK holds."""
+    """The tasks of one operation to a group on ``base``, with what WORK holds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         graph = import_model(model).graph
@@ -86,7 +86,7 @@ def machine_tasks(model: ModelProto) -> Tasks:
 
 
 def greedy(tasks: Tasks) -> list[int]:
-    """Always the task after which the least is in use."""
+    """The order that always takes the task after which the least is in use."""
     order: list[int] = []
     done, in_use = 0, tasks.in_use(0)
     while len(order) < len(tasks):
@@ -99,5 +99,5 @@ def greedy(tasks: Tasks) -> list[int]:
 
 
 def even_cuts(tasks: Sequence[object] | Tasks, parts: int) -> list[int]:
-    """Parts of equally many tasks, whatever is in use between them."""
+    """The cuts into parts of equally many tasks, whatever is in use between them."""
     return [len(tasks) * number // parts for number in range(1, parts)]

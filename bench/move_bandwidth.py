@@ -26,7 +26,7 @@ SIZES = (1 << 10, 1 << 12, 1 << 14, 1 << 16)
 
 
 def dense(config: MachineConfig, name: str, size: int, word: int) -> Op:
-    """A move of one row of whole words, ``size`` bytes or what the row field holds."""
+    """A move of one row of whole words, of ``size`` bytes or as many as the row field holds."""
     pixels = min(size // config.ic_p, 4095)
     row = {"rows": 1, "pixels": pixels, "run": config.ic_p, "step": config.ic_p}
     if name == "LOAD":
@@ -35,7 +35,7 @@ def dense(config: MachineConfig, name: str, size: int, word: int) -> Op:
 
 
 def shaped(config: MachineConfig, name: str, size: int) -> Op:
-    """The same bytes as rows of 28 pixels of four channel vectors: what a tile of a layer looks like."""
+    """A move of the same bytes as rows of 28 pixels of four channel vectors, as a tile of a layer has them."""
     run = 4 * config.ic_p
     rows = max(1, size // (28 * run))
     row = {"rows": rows, "pixels": 28, "run": run, "step": run, "row_stride": 28 * run}

@@ -24,7 +24,7 @@ WIDTHS = ((8, 8), (8, 9), (9, 9), (18, 9), (34, 8))
 
 
 def product(a: int, b: int) -> tuple[Module, list[Signal]]:
-    """One product of signed numbers between registers, and its ports."""
+    """A circuit of one product of signed numbers between registers, and its ports."""
     m = Module()
     x, y, p = Signal(signed(a), name="x"), Signal(signed(b), name="y"), Signal(signed(a + b), name="p")
     m.d.comb += p.eq(register(m, register(m, x, "x_kept") * register(m, y, "y_kept"), "product"))
@@ -32,7 +32,7 @@ def product(a: int, b: int) -> tuple[Module, list[Signal]]:
 
 
 def joined() -> tuple[Module, list[Signal]]:
-    """Two products that share a multiplier and a factor."""
+    """A circuit of two products that share a multiplier and a factor, and its ports."""
     m = Module()
     high, low, shared = (Signal(signed(8), name=name) for name in ("high", "low", "shared"))
     results = [Signal(signed(16), name=name) for name in ("p", "q")]
@@ -43,7 +43,7 @@ def joined() -> tuple[Module, list[Signal]]:
 
 
 def used(design: tuple[Module, list[Signal]], *, multipliers: bool) -> dict[str, float]:
-    """Its resources on an ECP5."""
+    """The resources of a circuit on an ECP5."""
     module, ports = design
     target = TARGETS["ecp5"]
     if not multipliers:

@@ -30,19 +30,19 @@ TITLE = "Mutants of the Verilog"
 LOST, SURVIVES = "lost", "survive"
 COLUMNS = ("configuration", "unit", "mutants", *STAGES, LOST, SURVIVES, "killed of the unequal")
 Of = tuple[MachineConfig, int, int, int, tuple[str, ...], tuple[str, ...]]
-"""Configuration, count, seed, programs, modules and instructions of a hunt."""
+"""The configuration, count, seed, programs, modules and instructions of a hunt."""
 Item = tuple[Of, int]
 """A hunt, and the mutant's place in it."""
 
 
 @lru_cache(maxsize=1)
 def hunt_of(of: Of) -> Hunt:
-    """One for all mutants that a process meets."""
+    """One hunt for all mutants that a process meets."""
     return Hunt(*of)
 
 
 def verdict(item: Item) -> tuple[str, str] | None:
-    """The stage that finds the mutant, and how."""
+    """The stage that finds the mutant, and how, or None."""
     of, place = item
     hunt = hunt_of(of)
     return met(hunt, hunt.mutants[place])
@@ -58,7 +58,7 @@ def counted(verdicts: Iterable[tuple[Mutant, str]]) -> dict[str, Counter[str]]:
 
 
 def row_of(config: MachineConfig, unit: str, counts: Counter[str]) -> list[str]:
-    """A mutant whose worker dies is not counted as found."""
+    """The row of a unit. A mutant whose worker dies is not counted as found."""
     killed = sum(counts[stage] for stage in STAGES if stage != EQUIVALENT)
     share = 100 * killed / max(1, counts["mutants"] - counts[EQUIVALENT])
     return [config.name, unit, *(str(counts[name]) for name in COLUMNS[2:-1]), f"{share:.0f} %"]

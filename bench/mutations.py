@@ -25,13 +25,13 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 class Mutant:
     path: str
     number: int
-    """Of the change, among all of this file."""
+    """The number of the change among all of this file."""
     line: int
     change: str
     lines: tuple[int, ...]
-    """Of the statement that it is in; without what is nested in that."""
+    """The lines of the statement that it is in, without what is nested in that."""
     at_import: bool
-    """In no function: it runs once, and for all tests."""
+    """Whether it is in no function, so that it runs once, for all tests."""
 
 
 def mutants_of(path: str) -> list[Mutant]:
@@ -43,7 +43,7 @@ def mutants_of(path: str) -> list[Mutant]:
 
 
 def _places(tree: ast.Module) -> dict[int, tuple[tuple[int, ...], bool]]:
-    """For each node the lines of its statement, and whether that is in no function."""
+    """Returns for each node the lines of its statement, and whether the statement is in no function."""
     places: dict[int, tuple[tuple[int, ...], bool]] = {}
 
     def visit(node: ast.AST, lines: tuple[int, ...], at_import: bool) -> None:
@@ -74,7 +74,8 @@ def mutated(mutant: Mutant) -> str:
 
 
 def _changes(tree: ast.Module) -> Iterator[tuple[Any, str, Any]]:
-    """Place, description, and what makes the change; nothing within annotations, texts and what is raised."""
+    """Yields for each change its node, its description, and a function that makes it. Annotations, texts and raised errors are
+    left alone."""
     for node in _code(tree):
         if isinstance(node, ast.Compare):
             for place, operator in enumerate(node.ops):
@@ -98,7 +99,7 @@ def _changes(tree: ast.Module) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _twice(node: ast.UnaryOp) -> None:
-    """``not not x`` in place of ``not x``."""
+    """Puts ``not not x`` in place of ``not x``."""
     node.operand = ast.UnaryOp(ast.Not(), node.operand)
 
 
@@ -118,7 +119,7 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _of_texts(node: ast.BinOp | ast.AugAssign) -> bool:
-    """Texts are joined by ``+``: there is no other way to, so that the change would only be an error."""
+    """Whether texts are joined by ``+``. There is no other way to join them, so the change would only be an error."""
     parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
     return any(isinstance(part, ast.JoinedStr) or isinstance(getattr(part, "value", None), str) for part in parts)
 
@@ -132,7 +133,7 @@ def _set(values: list[Any], place: int, value: Any) -> None:
 
 
 def drawn(folders: Sequence[str], count: int, seed: int) -> list[Mutant]:
-    """So many of all places, the same for the same seed and sources."""
+    """``count`` mutants of all places, the same for the same seed and sources."""
     paths = [path.relative_to(ROOT).as_posix() for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     every = [mutant for path in paths for mutant in mutants_of(path)]
     return random.Random(seed).sample(every, min(count, len(every)))

@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 
 
 def both(what: str, python: Callable[[], Found], native: Callable[[], Found], repeat: int) -> list[str]:
-    """Seconds of each, and their ratio."""
+    """The seconds of Python and of C++, and their ratio."""
     if python() != native():
         raise TilewrightError(f"{what}: Python and C++ differ; this is an error of the library")
     seconds = [min(_seconds(way) for _ in range(repeat)) for way in (python, native)]

@@ -26,7 +26,7 @@ COLUMNS = ("machine", "tool", "images", "cycles", "bytes compared", "differ", "n
 
 
 class Kept(RtlEngine):
-    """An engine that remembers what memory was like after each step."""
+    """An engine that remembers the memory after each step."""
 
     def __init__(self, config: MachineConfig, simulator: str, verilog: str) -> None:
         super().__init__(config, simulator)

@@ -1,4 +1,4 @@
-"""Tables of measurements in a page of the docs: a new row takes the place of the old one of the same network."""
+"""Writes tables of measurements in a page of the docs. A new row takes the place of the old one of the same network."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ PAGE, CYCLES, DRAM, PAPERS, COMPILATION, HARDWARE, MODEL, MEMORY, PROOF = (
 def put_row(
     title: str, columns: Sequence[str], row: Sequence[str], keys: int, page: Path = PAGE, *, first_of_all: bool = False
 ) -> None:
-    """Into the table below the heading ``title``; the first ``keys`` cells are what identifies a row.
-
-    ``first_of_all``: the rows that are there go.
-    """
+    """Puts a row into the table below the heading ``title``. The first ``keys`` cells identify a row. ``first_of_all``: rows
+    that are there are removed."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start, end = _section(lines, title)
     first = next((i for i in range(start, end) if lines[i].startswith("|")), end)
@@ -40,7 +38,7 @@ def put_row(
 def put_rows(
     work: Work, items: Sequence[Any], how: How, title: str, columns: Sequence[str], keys: int, page: Path | None = PAGE
 ) -> list[list[str]]:
-    """The row that ``work`` makes of each item, printed and put into the page (if any) as soon as it is its turn.
+    """Prints the row that ``work`` makes of each item and puts it into the page (if any), as soon as it is its turn.
 
     An item without a row is told in the end, as the script's error.
     """
@@ -61,7 +59,7 @@ def put_rows(
 
 
 def put_text(title: str, text: str, page: Path = PAGE) -> None:
-    """What follows the table below the heading."""
+    """Puts a text behind the table below the heading."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start, end = _section(lines, title)
     last = max(i for i in range(start, end) if lines[i].startswith("|"))
@@ -70,7 +68,7 @@ def put_text(title: str, text: str, page: Path = PAGE) -> None:
 
 
 def text_of(title: str, page: Path = PAGE) -> str:
-    """What follows the table below the heading."""
+    """The text behind the table below the heading."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start, end = _section(lines, title)
     last = max(i for i in range(start, end) if lines[i].startswith("|"))
@@ -78,7 +76,7 @@ def text_of(title: str, page: Path = PAGE) -> str:
 
 
 def rows_of(title: str, page: Path = PAGE) -> list[dict[str, str]]:
-    """The table below the heading, by column."""
+    """The rows of the table below the heading, by column."""
     lines = page.read_text(encoding="utf-8").splitlines()
     start, end = _section(lines, title)
     table = [_cells(line) for line in lines[start:end] if line.startswith("|")]

@@ -47,7 +47,7 @@ COLUMNS = (
 
 
 def sources() -> dict[str, Callable[[], Source]]:
-    """The demo, the zoo, the onnx package's light models, and trained models where they lie beside the project."""
+    """The demo, the zoo, the onnx package's light models, and trained models if they lie beside the project."""
     found: dict[str, Callable[[], Source]] = {"digits": lambda: ROOT / "demo" / "digits.onnx"}
     found |= networks()
     found |= {f"light_{name}": partial(light_model, name) for name in LIGHT_MODELS}
@@ -58,7 +58,7 @@ def sources() -> dict[str, Callable[[], Source]]:
 
 
 def imported(source: Source, scheme: str = DEFAULT.scheme, known: ImportedModel | None = None) -> ImportedModel:
-    """Calibrated with noise, or as ``known`` was."""
+    """The imported model, calibrated with noise, or with the statistics of ``known``."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         statistics = known.statistics if known and known.statistics else None
@@ -70,7 +70,7 @@ def utilisation(compiled: Compiled, cycles: int) -> float:
 
 
 def differing(program: Program) -> tuple[int, int, float]:
-    """Output elements that are not onnxruntime's, of how many, and the seconds of the simulation."""
+    """The output elements that differ from onnxruntime's, all of them, and the seconds of the simulation."""
     inputs = random_inputs(program)
     run = Run(program, FunctionalEngine(program.config))
     since = time.perf_counter()
@@ -115,7 +115,7 @@ def row_of(item: tuple[str, bool]) -> list[str]:
 
 
 def told() -> str:
-    """How many networks have no element that differs, and whether the compiler knew of the others."""
+    """The sentences that say how many networks have no element that differs, and whether the compiler knew of the others."""
     return differences(rows_of(TITLE))
 
 
@@ -139,7 +139,7 @@ def differences(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def known(names: Sequence[str], every: Iterable[str], parser: argparse.ArgumentParser) -> Sequence[str]:
-    """The names, if there are networks of all of them."""
+    """The names, if there are networks of all of them; else an error."""
     unknown = [name for name in names if name not in every]
     if unknown:
         parser.error(f"network {unknown[0]!r}: unknown; known are {', '.join(every)}")

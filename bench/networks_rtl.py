@@ -44,18 +44,18 @@ COLUMNS = (
 
 
 SHORT = 100_000
-"""Cycles below which a wait that the cycle model does not see is a percent."""
+"""The cycles below which a wait that the cycle model does not see is a percent."""
 
 
 def shares(measured: Measured, unit: Unit) -> str:
-    """Of all cycles, in percent: at work, and waiting for a token, a bank, and DRAM."""
+    """The percent of all cycles in which a unit is at work, and waits for a token, a bank, and DRAM."""
     counters = measured.counters[unit]
     shown = (Counter.ACTIVE, Counter.WAIT_TOKEN, Counter.WAIT_BANK, Counter.WAIT_DRAM)
     return " / ".join(f"{100 * counters[counter] / measured.counted_cycles:.0f}" for counter in shown)
 
 
 def on_both(program: Program, config: MachineConfig, dram: Dram | None = None) -> tuple[int, Measured, float]:
-    """Bytes of memory that are not the functional simulator's, what the machine counted, and the seconds that it took."""
+    """The bytes of memory that differ from the functional simulator's, the counts of the machine, and its seconds."""
     inputs = random_inputs(program)
     engine = RtlEngine(config, dram=dram)
     functional, rtl = Run(program, FunctionalEngine(config)), Run(program, engine)
@@ -84,7 +84,7 @@ def row_of(item: tuple[str, str, str]) -> list[str]:
 
 
 def told() -> str:
-    """Bytes that differ, the cycle model's worst errors, and what the groups of the search move."""
+    """The sentences about bytes that differ, the cycle model's worst errors, and what the groups of the search move."""
     return summary(rows_of(TITLE))
 
 

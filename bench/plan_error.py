@@ -32,7 +32,7 @@ COLUMNS = ("configuration", "network", "median error", "90 % within", "greatest"
 
 
 def plans(config: MachineConfig, graph: XGraph, count: int) -> list[Plan]:
-    """Of groups of different shapes, some of each size."""
+    """The plans of groups of different shapes, some of each size."""
     evaluator = Evaluator(config, graph)
     sets = evaluator.sets
     worth = saving_over_alone(evaluator, OBJECTIVES["cycles"])
@@ -60,7 +60,7 @@ def measure(config: MachineConfig, name: str, groups: int) -> list[str]:
 
 
 def told() -> str:
-    """What the table says."""
+    """The sentences about the table."""
     rows = rows_of(TITLE, PAGE)
     medians = [number(row["median error"]) for row in rows]
     worst = max(rows, key=lambda row: number(row["greatest"]))

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}
-"""By colour type."""
+"""The channels of each colour type."""
 
 
 def read_png(path: Path) -> NDArray[np.uint8]:
-    """Height x width x channels."""
+    """The picture, height x width x channels."""
     data, packed = path.read_bytes(), b""
     assert data.startswith(b"\x89PNG\r\n\x1a\n"), f"{path} is no PNG file"
     width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
@@ -31,7 +31,7 @@ def read_png(path: Path) -> NDArray[np.uint8]:
 
 
 def _unfiltered(rows: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
-    """Undo the prediction of each row from its left, upper and upper left neighbours."""
+    """Undoes the prediction of each row from its left, upper and upper left neighbours."""
     above = np.zeros(rows.shape[1] - 1 + channels, np.int64)
     result = np.zeros((len(rows), rows.shape[1] - 1), np.uint8)
     for number, row in enumerate(rows):

@@ -42,21 +42,22 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "compiler/search": ("tests/compiler/search",),
     "compiler/xgraph": ("tests/compiler/xgraph",),
 }
-"""Sources, and the tests that are to notice."""
+"""The folders of sources, each with the tests that must notice a mutant."""
 COPIED = ("compiler", "isa", "sim", "hw", "driver", "tilewright", "tests", "demo", "bench", "docs", "pyproject.toml")
 SLACK = 4
 START_SECONDS = 30
-"""What a mutant's tests may take of the processor: so many times what they took without it, and what it takes to start."""
+"""The factor by which a mutant's tests may take more processor time than without it, and the seconds that they take to
+start."""
 KILLED, CLOCK, SURVIVES, NOT_RUN = "killed", "killed by the clock", "survives", "run by no test"
 
 
 def chosen_tests(mutant: Mutant, found: Covering) -> list[str]:
-    """What runs on import concerns every test that runs anything of the file."""
+    """The tests for a mutant. A line that runs on import concerns every test that runs anything of the file."""
     return found.tests_of_file(mutant.path) if mutant.at_import else found.tests_of(mutant.path, mutant.lines)
 
 
 def verdict(item: tuple[Mutant, tuple[str, ...], float]) -> str:
-    """What becomes of a mutant in a copy of the tree, with these tests and so many seconds of processor for them."""
+    """The fate of a mutant in a copy of the tree, with these tests and so many seconds of processor for them."""
     mutant, tests, seconds = item
     if not tests:
         return NOT_RUN

@@ -39,7 +39,8 @@ COLUMNS = (
 
 
 def measured(source: onnx.ModelProto | Path, follow: str = USUAL) -> list[str]:
-    """Elements, those that differ, by how much, answers that are the same, operations that cannot follow, nodes on the CPU."""
+    """The elements, those that differ, by how much, answers that are the same, operations that cannot follow, and nodes on the
+    CPU."""
     compiled: Compiled = compile_model(source, "base", strategy="naive", cache=False, follow=follow)
     program = compiled.program
     inputs = random_inputs(program)
@@ -52,8 +53,8 @@ def measured(source: onnx.ModelProto | Path, follow: str = USUAL) -> list[str]:
 
 
 def row_of(item: tuple[str, tuple[str, str, str] | None, int | None, str, bool]) -> list[str]:
-    """A network, quantised in one of the ways, or (None) one that came quantised; the side of its image; what is followed;
-    whether weights have four bits."""
+    """The row of a network: quantised in one of the ways, or (None) one that came quantised; the side of its image; what is
+    followed; whether weights have four bits."""
     name, ways, size, follow, int4 = item
     told = f"{name} --exact" if follow == EXACT else name
     if ways is None:
@@ -64,18 +65,18 @@ def row_of(item: tuple[str, tuple[str, str, str] | None, int | None, str, bool])
 
 
 def builders() -> dict[str, Callable[..., onnx.ModelProto]]:
-    """Networks by name: those that PyTorch exports, and those of the tables."""
+    """The networks by name: those that PyTorch exports, and those of the tables."""
     return exports() | networks()
 
 
 def finished_models() -> dict[str, Path]:
-    """Models that came quantised, where they lie beside the project."""
+    """The models that came quantised, if they lie beside the project."""
     folder = next((p / "shared" / "models" for p in ROOT.parents if (p / "shared" / "models").is_dir()), None)
     return {path.stem: path for path in sorted(folder.glob("*_q*.onnx"))} if folder else {}
 
 
 def told(rows: Sequence[Mapping[str, str]]) -> str:
-    """What the table says of the number that is asked for."""
+    """The sentences about the table and the number that is asked for."""
     names = {row["network"] for row in rows}
     plain = {name.removesuffix(" --exact") for name in names}
     differing = sorted({row["network"] for row in rows if row["differ"] != "0"})

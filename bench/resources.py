@@ -24,7 +24,7 @@ DNNVM = (
     ["DNNVM on ZU2, table 5", "576", "21952", "-", "39597", "194", "117.5", "-", "38.1"],
     ["DNNVM on ZU9, three cores, table 5", "6144", "117810", "-", "236970", "1542", "747.0", "-", "19.2"],
 )
-"""Xing et al.: its block RAMs are of 18 Kbit, halved here."""
+"""The figures of Xing et al. Their block RAMs are of 18 Kbit, and are halved here."""
 
 
 def row_of(config: MachineConfig, jobs: int, flat: bool) -> list[str]:
@@ -35,7 +35,7 @@ def row_of(config: MachineConfig, jobs: int, flat: bool) -> list[str]:
 
 
 def text() -> str:
-    """What the table says, in words."""
+    """The sentences about the table."""
     rows = {row["design"]: row for row in rows_of(TITLE, PAGE)}
     beside = {"base": DNNVM[0], "zu2": DNNVM[0], "zu9": DNNVM[1]}
     told = ["DNNVM counts block RAMs of 18 Kbit (235 and 1494), halved here."]

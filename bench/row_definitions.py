@@ -31,7 +31,7 @@ Bytes = npt.NDArray[np.int8]
 
 
 def float_reading(node: onnx.NodeProto, constants: dict[str, npt.NDArray[np.float32]], scales: tuple[float, float]) -> bytes:
-    """DequantizeLinear, the operator, QuantizeLinear, all int8; zero-points 0 and -128."""
+    """A model of DequantizeLinear, the operator and QuantizeLinear, all int8, with zero-points 0 and -128."""
     numbers = {"s": np.float32(scales[0]), "z": np.int8(0), "t": np.float32(scales[1]), "w": np.int8(-128), **constants}
     graph = helper.make_graph(
         [
@@ -52,7 +52,7 @@ def blocks(rng: np.random.Generator, elements: int, length: int, spread: float) 
 
 
 def softmax_row(elements: int) -> tuple[int, int, int]:
-    """Elements, those that differ, and by how much at most."""
+    """The elements, those that differ, and by how much at most."""
     scale, output = 0.08, 1 / 255
     e, t = exponentials(float(np.float32(scale)), float(np.float32(output)))
     loaded = session(float_reading(helper.make_node("Softmax", ["real"], ["result"], axis=-1), {}, (scale, output)))

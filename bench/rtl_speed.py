@@ -53,11 +53,11 @@ busy = result.counters[Unit.CONV][Counter.BUSY] / result.cycles
 print(json.dumps({"elaboration s": elaborated - start, "build s": built - elaborated, "cycles": result.cycles,
                   "cycles/s": result.cycles / seconds, "CONV busy": busy}))
 """
-"""Asks only for what both checkouts have."""
+"""The script that measures. It asks only for what both checkouts have."""
 
 
 def measure(checkout: Path, name: str, cache: Path) -> dict[str, float]:
-    """One turn; only the first finds that nothing is built in ``cache``."""
+    """The figures of one turn. Only the first turn finds that nothing is built in ``cache``."""
     seconds = verilog_seconds(checkout, name, cache)
     printed, _ = run_in(checkout, ["-c", PROBE, name], f"the simulation of {name}", cache)
     found: dict[str, float] = json.loads(printed.splitlines()[-1])
@@ -77,7 +77,7 @@ def row(name: str, checkout: Path, found: dict[str, float]) -> str:
 
 
 def quickest(turns: list[dict[str, float]]) -> dict[str, float]:
-    """Of each figure the best: the least seconds, the most cycles in one. What is built is so in the first turn."""
+    """The best of each figure: the least seconds, the most cycles in one. Builds count in the first turn alone."""
     best = {column: (max if column == "cycles/s" else min)(turn[column] for turn in turns) for column in COLUMNS[2:]}
     return best | {column: turns[0][column] for column in ("elaboration s", "build s")}
 

@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 class Work(NamedTuple):
-    """Cycles of an operation, or of several together, on each unit."""
+    """The cycles of an operation, or of several together, on each unit."""
 
     pool: int
     conv: int
@@ -59,7 +59,8 @@ def together(works: Sequence[Work]) -> Work:
 
 
 def cheapest_cut(works: Sequence[Work], elsewhere: Mapping[int, Work], most: int) -> float:
-    """Of the cheapest cut into stretches; ``elsewhere``: what operations take that may go to another unit, if they do."""
+    """The cycles of the cheapest cut into stretches. ``elsewhere``: the cycles of operations that may go to another unit, if
+    they do."""
     ends = [0.0]
     for end in range(1, len(works) + 1):
         ends.append(min(ends[first] + stretch(works, elsewhere, first, end) for first in range(max(0, end - most), end)))
@@ -73,7 +74,8 @@ def stretch(works: Sequence[Work], elsewhere: Mapping[int, Work], first: int, en
 
 
 def works_of(evaluator: Evaluator) -> tuple[list[Work], dict[int, Work]]:
-    """Of each operation of the graph, and of depthwise layers on CONV: a beat for each tap and vector of channels."""
+    """The work of each operation of the graph, and that of depthwise layers on CONV: a beat for each tap and vector of
+    channels."""
     config, floors = evaluator.config, evaluator.floors
     works, elsewhere = [], {}
     for number, op in enumerate(evaluator.sets.ops):
@@ -90,7 +92,7 @@ def works_of(evaluator: Evaluator) -> tuple[list[Work], dict[int, Work]]:
 
 
 def beats_of_maps(config: MachineConfig, graph: XGraph, steps: Sequence[Plan | Cpu]) -> tuple[int, float]:
-    """Of all loads and stores of the program, and of as many bytes without a gap."""
+    """The beats of all loads and stores of the program, and those of as many bytes without a gap."""
     beats, size = 0, 0
     for segment in machine_segments(config, graph, steps):
         for name in ("LOAD", "SAVE"):

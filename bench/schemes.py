@@ -63,7 +63,8 @@ class Bench:
         return program_cycles(self.evaluator.config, self.graph, chosen(self.steps, self.rows, choices))
 
     def apart(self) -> Iterator[tuple[int, int]]:
-        """Groups of which the second reads what the first makes and does not come next, between the same CPU parts."""
+        """Yields pairs of groups of which the second reads what the first makes and does not come next, between the same CPU
+        parts."""
         segment = [sum(isinstance(step, Cpu) for step in self.steps[: self.steps.index(plan)]) for plan in self.plans]
         names = [[op for op in self.evaluator.sets.ops if op.output in _made(plan)] for plan in self.plans]
         for second, needs in enumerate(needs_of(self.graph, [*names, *([s] for s in self.steps if isinstance(s, Cpu))])):
@@ -72,7 +73,7 @@ class Bench:
 
 
 def every(schemes: Sequence[Sequence[int]]) -> Iterator[Choices]:
-    """Programs in which all pairs of these schemes of neighbours occur."""
+    """Yields programs in which all pairs of these schemes of neighbours occur."""
     most = range(max(map(len, schemes), default=0))
     found = (tuple(own[(a, b)[n % 2] % len(own)] for n, own in enumerate(schemes)) for a, b in product(most, most))
     yield from dict.fromkeys(found)
@@ -130,7 +131,7 @@ def by_flow(network: str, config: str, schemes: int) -> None:
 
 
 def together(bench: Bench, first: int, second: int) -> Costs:
-    """What changing both schemes takes beyond changing each, in the program of the others' best."""
+    """The cycles of changing both schemes beyond those of changing each, in the program of the others' best."""
 
     def changed(one: int, other: int) -> int:
         return bench.cycles(tuple({first: one, second: other}.get(n, 0) for n in range(len(bench.rows))))
@@ -145,18 +146,18 @@ def beyond(costs: Costs) -> Costs:
 
 
 def spread(tables: list[Costs]) -> str:
-    """Of all pairs of which both are changed."""
+    """The mean and the greatest cost, over all pairs in which both are changed."""
     values = [abs(float(cost)) for costs in tables for cost in costs[1:, 1:].flat]
     return f"{mean(values):,.0f}, {max(values):,.0f}" if values else ""
 
 
 def sizes(problem: Problem) -> list[str]:
-    """Groups, schemes of all of them, edges."""
+    """The groups, the schemes of all of them, and the edges."""
     return [str(len(problem.nodes)), str(sum(map(len, problem.nodes))), str(len(problem.edges))]
 
 
 def solved(problem: Problem) -> tuple[list[str], Solution]:
-    """The cells of ``SOLVED``, and the best choice found."""
+    """The cells of ``SOLVED``, and the best choice that was found."""
     table, first = timed(lambda: dynamic.solve(problem))
     reduced, second = timed(lambda: pbqp.solve(problem))
     proof, third = timed(lambda: prove(problem))
@@ -169,7 +170,7 @@ def solved(problem: Problem) -> tuple[list[str], Solution]:
 
 
 def timed(solve: Callable[[], T]) -> tuple[T, float]:
-    """With milliseconds."""
+    """The result, and the milliseconds that it took."""
     since = time.process_time()
     return solve(), 1000 * (time.process_time() - since)
 
@@ -179,12 +180,12 @@ def proved(proof: Proof) -> bool:
 
 
 def share(own: float, found: float, best: float) -> float:
-    """Of what the best choice gains."""
+    """The share of the best choice's gain."""
     return (own - found) / (own - best) if own > best else 1.0
 
 
 def at_random(problems: int = 100, nodes: int = 14, choices: int = 5, neighbours: int = 6) -> None:
-    """Graphs on which PBQP must guess; NeoCPU's 88 % are of networks on which its dynamic programming ends."""
+    """Measures PBQP on graphs on which it must guess. NeoCPU's 88 % are of networks on which its dynamic programming ends."""
     shares = []
     for seed in range(problems):
         rng = random.Random(seed)
@@ -207,7 +208,7 @@ def at_random(problems: int = 100, nodes: int = 14, choices: int = 5, neighbours
 
 
 def flow_told() -> str:
-    """What the rows of ``flow`` say, and what ``random`` told last."""
+    """The sentences about the rows of ``flow``, and the last ones of ``random``."""
     _, _, last = text_of(FLOW, PAGE).partition(AT_RANDOM)
     return "\n".join([flow_rows_told(), *([AT_RANDOM + last] if last else [])])
 
@@ -223,7 +224,7 @@ def flow_rows_told() -> str:
 
 
 def order_told() -> str:
-    """What the rows of ``order`` say."""
+    """The sentences about the rows of ``order``."""
     rows = rows_of(TITLE, PAGE)
     less = sorted(number(row["less"]) for row in rows)
     off = max(number(row["sums off at most"]) for row in rows)

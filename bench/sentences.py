@@ -52,7 +52,7 @@ SENTENCES: dict[tuple[Path, str], Callable[[], str]] = {
     (MODEL, plan_error.TITLE): plan_error.told,
     (HARDWARE, resources.TITLE): resources.text,
 }
-"""Below the table of which page and heading."""
+"""The function that makes the sentences below each table, by page and heading."""
 
 
 def main(arguments: list[str]) -> None:

@@ -21,12 +21,12 @@ PAGES = ("page", "text")
 _SEED = 48
 
 Maker = Callable[[Path, np.random.Generator], Array]
-"""One input, without the dimension of samples, from the folder of packages."""
+"""A function that makes one input, without the dimension of samples, from the folder of packages."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """``package`` is a folder as ``name-version``; ``inputs`` by name, ``constant`` ones beside them."""
+    """A network. ``package`` is a folder as ``name-version``; ``inputs`` by name, ``constant`` ones beside them."""
 
     package: str
     file: str
@@ -34,7 +34,7 @@ class Network:
     shapes: Mapping[str, tuple[int, ...]] | None = None
 
     def path(self, folder: Path) -> Path | None:
-        """Of the model below the folder of packages, wherever its package keeps it."""
+        """The path of the model below the folder of packages, wherever its package keeps it."""
         return next(iter(sorted((folder / self.package).rglob(self.file))), None)
 
     def samples(self, folder: Path, count: int, seed: int) -> dict[str, Array]:
@@ -45,7 +45,7 @@ class Network:
 
 @cache
 def _picture(folder: Path, name: str) -> Array:
-    """Height x width x 3."""
+    """A picture, height x width x 3."""
     found = next(iter((folder / PHOTOGRAPHS).rglob(f"{name}.png")), None)
     if found is None:
         raise SystemExit(f"{folder}: no {name}.png of {PHOTOGRAPHS}; unpack the package there")
@@ -54,7 +54,7 @@ def _picture(folder: Path, name: str) -> Array:
 
 
 def _resized(pixels: Array, height: int, width: int) -> Array:
-    """Bilinear."""
+    """The picture in another size, by bilinear interpolation."""
     for axis, size in ((0, height), (1, width)):
         at = np.clip((np.arange(size) + 0.5) * pixels.shape[axis] / size - 0.5, 0, pixels.shape[axis] - 1)
         low = np.floor(at).astype(int)
@@ -73,7 +73,7 @@ def photograph(
     height: int, width: int, mean: float = 127.5, scale: float = 127.5, last: bool = False, channels: int = 3,
     names: Sequence[str] = SCENES,
 ) -> Maker:  # fmt: skip
-    """Part of a photograph, sometimes mirrored; ``last``: channels come last."""
+    """A maker of parts of photographs, sometimes mirrored. ``last``: channels come last."""
 
     def make(folder: Path, rng: np.random.Generator) -> Array:
         pixels = _picture(folder, str(rng.choice(names)))
@@ -86,7 +86,7 @@ def photograph(
 
 
 def text(height: int, width: int, mean: float = 127.5, scale: float = 127.5, channels: int = 3) -> Maker:
-    """A strip of a page or of handwriting."""
+    """A maker of strips of a page or of handwriting."""
 
     def make(folder: Path, rng: np.random.Generator) -> Array:
         pixels = _picture(folder, str(rng.choice(PAGES)))
@@ -104,7 +104,7 @@ def _finished(pixels: Array, mean: float, scale: float, last: bool, channels: in
 
 
 def sound(*shape: int) -> Maker:
-    """Harmonics of a voice's pitch that rise and fall, with some noise, at 16 kHz."""
+    """A maker of sounds: harmonics of a voice's pitch that rise and fall, with some noise, at 16 kHz."""
 
     def make(_: Path, rng: np.random.Generator) -> Array:
         count = int(np.prod(shape))
@@ -119,17 +119,18 @@ def sound(*shape: int) -> Maker:
 
 
 def state(*shape: int) -> Maker:
-    """Of a recurrence that has run for a while."""
+    """A maker of the state of a recurrence that has run for a while."""
     return lambda _, rng: np.tanh(rng.normal(0, 0.5, shape)).astype(np.float32)
 
 
 def page(height: int, width: int) -> Maker:
-    """Part of a page of print or of handwriting: on a photograph without text a detector of text has nothing to tell."""
+    """A maker of parts of a page of print or of handwriting: on a photograph without text a detector of text has nothing to
+    find."""
     return photograph(height, width, names=PAGES)
 
 
 def file_bytes(count: int) -> Maker:
-    """Of source texts and pictures, from their start and their end."""
+    """A maker of the bytes of source texts and pictures, from their start and their end."""
 
     def make(folder: Path, rng: np.random.Generator) -> Array:
         files = sorted(path for end in ("py", "md", "npz", "onnx", "toml") for path in ROOT.glob(f"*/*.{end}"))

@@ -37,24 +37,25 @@ FIRST = {
         "squeezenet": 255_638, "vgg16_convolutions": 7_620_191,
     },
 }  # fmt: skip
-"""Cycles of the first edition's best programs (revision e05b859, docs/results/cycles.md)."""
+"""The cycles of the first edition's best programs (revision e05b859, docs/results/cycles.md)."""
 MEMORIES = {
     "base": {"fm_banks": 32, "fm_depth": 512, "weight_depth": 896, "acc_depth": 64},
     "zu2": {"fm_banks": 28, "fm_depth": 512, "weight_depth": 1024, "acc_depth": 64},
     "zu9": {"fm_banks": 48, "fm_depth": 512, "weight_depth": 1024, "acc_depth": 64},
 }
-"""Those of its presets that may differ; the others are as they were."""
+"""The memories of its presets that may differ from those of now."""
 ASKED = {"zu9": -3.0}
-"""Percent in the mean; on the other presets no row is to be slower."""
+"""The change in percent that is asked for in the mean. On the other presets no row may be slower."""
 TITLE = "Since the first edition"
 THEN, NOW = "the same banks, sums and lanes: programs alone", "today's preset: programs and machine"
 KINDS = {"normal": (THEN, NOW), "full": (f"{THEN}, effort full", f"{NOW}, effort full")}
-"""Of an effort."""
+"""The kinds of rows of each effort."""
 COLUMNS = ("compared", "configuration", "network", "first edition: cycles", "cycles", "more by", "machine differs in")
 
 
 def as_first(name: str) -> MachineConfig:
-    """Memories of the first edition, and as many lanes as there can be; windows take a tap in a cycle, as they did."""
+    """The preset with the memories of the first edition, with as many lanes as there can be, and with windows that take a tap
+    in a cycle."""
     now = preset(name)
     lanes = {"conv_finish": now.oc_p * now.px_p, "pool_finish": now.ic_p, "misc_lanes": now.ic_p}
     fields = {"base": name, "name": f"{name}_first", "chip": "", "chip_cores": 1, "pool_taps": 1}
@@ -62,7 +63,7 @@ def as_first(name: str) -> MachineConfig:
 
 
 def differences(then: MachineConfig, now: MachineConfig) -> str:
-    """Fields that programs depend on."""
+    """The fields that differ and that programs depend on."""
     before, after = asdict(then), asdict(now)
     changed = [field for field in after if field not in OF_NO_PROGRAM and after[field] != before[field]]
     return ", ".join(f"{field} {after[field]} for {before[field]}" for field in changed)

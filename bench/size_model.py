@@ -25,7 +25,7 @@ from sim.synthesis.targets import TARGETS
 Array = npt.NDArray[np.float64]
 KINDS = ("LUT", "FF", "DSP", "BRAM")
 SLIGHT = 1e-9
-"""What is taken for zero."""
+"""The slope below which a part counts as no improvement."""
 _SQUARE: dict[str, object] = {"ic_p": 8, "oc_p": 8, "px_p": 2, "conv_finish": 8, "pool_finish": 8, "fm_banks": 16}
 NANO_VARIANTS: dict[str, dict[str, object]] = {
     "wide": {"ic_p": 8}, "tall": {"oc_p": 8}, "pixels": {"px_p": 2, "fm_banks": 8}, "bus": {"axi_data_bits": 128},
@@ -56,7 +56,7 @@ def machines(target: str) -> list[MachineConfig]:
 
 
 def fit(rows: Array, measured: Array) -> Array:
-    """Weights of at least zero that make the sum of squared relative errors least, by Lawson's and Hanson's active sets."""
+    """The weights of at least zero with the least sum of squared relative errors, by Lawson's and Hanson's active sets."""
     scaled = rows / measured[:, None]
     weights = np.zeros(rows.shape[1])
     used = np.zeros(rows.shape[1], dtype=np.bool_)
@@ -86,8 +86,8 @@ def left_out_errors(rows: Array, measured: Array) -> Array:
 
 
 def chosen(rows: Array, measured: Array) -> list[int]:
-    """Parts, from none or from all of them: one is added or left for as long as the greatest error of a machine that is left
-    out becomes less."""
+    """The parts of the formula. From none or from all of them, one is added or left out as long as the greatest error of a
+    machine that is left out of the fit becomes less."""
 
     def error(columns: Sequence[int]) -> float:
         return float(np.abs(left_out_errors(rows[:, columns], measured)).max()) if columns else float("inf")
@@ -107,7 +107,7 @@ def chosen(rows: Array, measured: Array) -> list[int]:
 
 
 def fitted(rows: Array, sizes: dict[str, Array], names: list[str]) -> dict[str, dict[str, object]]:
-    """What is written for a family."""
+    """The weights and the error of each kind of resource of a family, as they are written."""
     kinds: dict[str, dict[str, object]] = {}
     for kind, measured in sizes.items():
         used = rows[:, columns := chosen(rows, measured)]

@@ -25,7 +25,7 @@ TITLE = "Stops in any cycle"
 KINDS = tuple(dict.fromkeys(STORM))
 COLUMNS = ("configuration", *KINDS, "programs right after", "wrong")
 LIMIT = 2_000_000
-"""Cycles that one program may take."""
+"""The cycles that one program may take."""
 
 
 @lru_cache(maxsize=1)
@@ -34,7 +34,7 @@ def machine(config: MachineConfig) -> RtlMachine:
 
 
 def stopped(item: tuple[MachineConfig, int]) -> tuple[str | None, dict[str, int]]:
-    """What was wrong on one memory, and what was done there."""
+    """What was wrong on one memory, or None, and what was done there."""
     config, seed = item
     scenario, counts = storm(config, seed)
     return play(machine(config), scenario, LIMIT), dict(counts)

@@ -42,13 +42,13 @@ LISTED = {
         "mobilenet_v2", "resnet18", "resnet50", "resnet152", "nasnet_a",
     ),
 }  # fmt: skip
-"""Networks of DNNVM's and of Optimus' tables."""
+"""The networks of DNNVM's and of Optimus' tables."""
 TILED = ("dnnvm", "optimus")
-"""Weighed also with the tiles of their papers."""
+"""The strategies that are also weighed with the tiles of their papers."""
 CONVOLUTIONS = "/convolutions"
 PAPER_MS = {"vgg16": "0.48", "resnet50": "2.73", "resnet152": "5.01", "googlenet": "27.89", "squeezenet": "2.19",
     "nasnet_a": "8713"}  # fmt: skip
-"""Optimus' table 5, bottom-up."""
+"""The milliseconds of Optimus' table 5, bottom-up."""
 PAPER_GROUPS = {"vgg16": "180", "resnet50": "1019", "resnet152": "4671", "googlenet": "4235", "squeezenet": "716",
     "nasnet_a": "2.9e7"}  # fmt: skip
 
@@ -66,7 +66,8 @@ def timed(name: str, evaluator: Evaluator, objective: str) -> tuple[Partition, f
 
 
 def small_machine(kib: int) -> MachineConfig:
-    """Optimus' table 2 as near as this machine comes: half the room for maps, 3/8 for weights, 1/16 for accumulators."""
+    """The machine of Optimus' table 2 as near as this project comes: half the room for maps, 3/8 for weights, 1/16 for
+    accumulators."""
     share = kib / 128
     return config_from_dict(
         {
@@ -80,7 +81,7 @@ def small_machine(kib: int) -> MachineConfig:
 
 
 def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
-    """Without the operations that fit nowhere on a small machine, and all after them."""
+    """The graph without the operations that fit nowhere on a small machine and all after them, and the names of these."""
     evaluator = Evaluator(config, graph)
     ops = evaluator.sets.ops
     names = [op.name for n, op in enumerate(ops) if evaluator.cost_of(1 << n, OBJECTIVES["dram"]) is None]
@@ -88,7 +89,7 @@ def fitting(graph: XGraph, config: MachineConfig) -> tuple[XGraph, list[str]]:
 
 
 def convolutions(graph: XGraph) -> XGraph:
-    """Without the dense layers and all after them."""
+    """The graph without the dense layers and all after them."""
     dense = [op.name for op in graph.ops if isinstance(op, Conv) and graph.tensors[op.inputs[0]].shape[1:3] == (1, 1)]
     return without(graph, dense)
 

@@ -1,5 +1,5 @@
 """Models of crafted structure for ``bench.damaged``: functions in functions, loops and branches with captures, constants that
-lie in files, many outputs, long rows; most are valid, some are not."""
+lie in files, many outputs, long rows. Most are valid, some are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPSETS = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
 
 def crafted(rng: random.Random) -> bytes:
-    """Up to three pieces behind each other."""
+    """A model of up to three pieces, one behind the other."""
     graph = onnx.GraphProto(name="crafted")
     functions: list[onnx.FunctionProto] = []
     last = "x"
@@ -41,7 +41,8 @@ def _row(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.Functi
 
 
 def _functions(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.FunctionProto], last: str, name: str) -> str:
-    """Each calls the one before it up to three times; now and then one that is not there, or itself."""
+    """Adds functions, each of which calls the one before it up to three times, and now and then one that is not there, or
+    itself."""
     depth = rng.choice((1, 2, 4, 8, 40))
     for level in range(depth):
         below = f"{name}{level - 1 if rng.random() < 0.95 else rng.randint(0, depth)}"
@@ -54,7 +55,7 @@ def _functions(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.
 
 
 def _loop(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.FunctionProto], last: str, name: str) -> str:
-    """Carries a map or a constant; its body may capture the map, or a name that nobody makes."""
+    """Adds a loop that carries a map or a constant. Its body may capture the map, or a name that nobody makes."""
     value = helper.make_tensor_value_info
     captured = rng.choice((last, last, f"{name}_c", "nowhere", "a"))
     turn = helper.make_node(rng.choice(("Add", "Mul", "Max")), ["a", captured], ["b"])
@@ -74,7 +75,7 @@ def _loop(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.Funct
 
 
 def _branch(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.FunctionProto], last: str, name: str) -> str:
-    """Branches within branches, each of which captures the map."""
+    """Adds branches within branches, each of which captures the map."""
     graph.initializer.append(numpy_helper.from_array(np.array(rng.random() < 0.5), f"{name}_b"))
     output = [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)]
     inner = helper.make_node(rng.choice(UNARY), [rng.choice((last, last, last, "nowhere"))], ["r"])
@@ -93,7 +94,7 @@ def _plain(last: str) -> onnx.GraphProto:
 
 
 def _external(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.FunctionProto], last: str, name: str) -> str:
-    """A constant whose bytes lie in a file beside the model, elsewhere, or nowhere."""
+    """Adds a constant whose bytes lie in a file beside the model, elsewhere, or nowhere."""
     tensor = helper.make_tensor(f"{name}_c", TensorProto.FLOAT, SHAPE, [0.0] * 108)
     tensor.ClearField("float_data")
     tensor.data_location = TensorProto.EXTERNAL
@@ -109,7 +110,7 @@ def _external(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.F
 
 
 def _wide(rng: random.Random, graph: onnx.GraphProto, functions: list[onnx.FunctionProto], last: str, name: str) -> str:
-    """Convolutions of one map, added up, or each an output."""
+    """Adds convolutions of one map that are added up, or each of which is an output."""
     weights = np.random.default_rng(rng.randrange(1 << 30)).normal(size=(3, 3, 1, 1)).astype(np.float32)
     graph.initializer.append(numpy_helper.from_array(weights, f"{name}_w"))
     names = [f"{name}_{number}" for number in range(rng.choice((1, 3, 10, 30)))]

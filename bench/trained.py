@@ -40,20 +40,20 @@ COLUMNS = (
     "check",
 )  # fmt: skip
 FREE = {4: 320, 3: 1, 2: 256}
-"""What a free dimension after the first becomes, by the number of dimensions."""
+"""The size that a free dimension after the first gets, by the number of dimensions."""
 KNOWN: dict[str, dict[str, tuple[int, ...]]] = {
     "_rec": {"x": (1, 3, 48, 320)}, "rec.onnx": {"x": (1, 3, 48, 320)}, "_cls": {"x": (1, 3, 48, 192)},
     "silero": {"input": (1, 576), "state": (2, 1, 128)}, "ddddocr": {"input1": (1, 1, 64, 160)}, "magika": {"bytes": (1, 2048)},
     "melspectrogram": {"serving_default_input:0": (1, 1760)},
 }  # fmt: skip
-"""Sizes that a model takes, by a part of its path."""
+"""The sizes that a model takes, by a part of its path."""
 VALUES = {"sr": 16_000}
-"""Of inputs for which few values mean anything."""
+"""The values of inputs for which few values mean anything."""
 RUNS = 2
 
 
 def models(folders: list[Path]) -> Iterator[tuple[str, Path]]:
-    """Packages and the models in them; the same file twice is one model."""
+    """Yields packages and the models in them. The same file twice is one model."""
     seen: set[bytes] = set()
     for folder in folders:
         for path in sorted(folder.rglob("*")):
@@ -66,7 +66,7 @@ def models(folders: list[Path]) -> Iterator[tuple[str, Path]]:
 
 
 def shapes_of(proto: onnx.ModelProto, path: Path) -> dict[str, tuple[int, ...]]:
-    """Of inputs with free dimensions."""
+    """The shapes of inputs with free dimensions."""
     constants = {tensor.name for tensor in proto.graph.initializer}
     found = {}
     known = {name: shape for part, shapes in KNOWN.items() if part in str(path) for name, shape in shapes.items()}
@@ -111,7 +111,7 @@ def measured(path: Path, scheme: str) -> list[str]:
 
 
 def row_of(path: Path, scheme: str, limit: float) -> list[str]:
-    """The same, from a process that may refuse, abort or last."""
+    """The cells of a model's row, from a process that may refuse, abort or take too long."""
     call = [sys.executable, "-m", "bench.trained", "--one", str(path), "--scheme", scheme]
     blank = ["-"] * (len(COLUMNS) - 3)
     try:

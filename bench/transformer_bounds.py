@@ -27,11 +27,11 @@ UNITS = (Unit.CONV, Unit.POOL, Unit.MISC, Unit.ROW)
 BEATS = "DRAM beats"
 COLUMNS = ("network", "configuration", "cycles", *(unit.name for unit in UNITS), BEATS, "most", "utilisation", "at most")
 SHORT = ("efficientvit_b0", "efficientvit_m0", "levit_128s", "swin_tiny")
-"""Networks below a utilisation of 0.60."""
+"""The networks below a utilisation of 0.60."""
 
 
 def work(program: Program) -> tuple[int, Sums[str]]:
-    """Cycles in all; those of each unit, and beats."""
+    """The cycles in all, and those of each unit, with the beats."""
     cycles, found = 0, Sums[str]()
     for _, result in runs(program):
         cycles += result.cycles

@@ -53,7 +53,7 @@ COLUMNS = (
 
 
 def on_rtl(program: Program) -> list[str]:
-    """Bytes of memory that differ, and cycles."""
+    """The bytes of memory that differ, and the cycles."""
     inputs, engine = random_inputs(program), RtlEngine(program.config)
     functional, rtl = Run(program, FunctionalEngine(program.config)), Run(program, engine)
     functional(inputs)

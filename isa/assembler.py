@@ -1,8 +1,8 @@
-"""Assembler text to instructions and to binary, driven by the table.
+"""Translates assembler text to instructions and to binary, driven by the table.
 
-One instruction in a line: its name, then ``field=value`` in any order; a field left out is zero. ``wait=`` and ``signal=``
-take units (``LOAD,POOL``), fields with named values take the name or the number, numbers are decimal, ``0x`` or ``0b``.
-``;`` starts a comment. ``.word VALUE`` is 32 bits as they are: what no instruction can express, for tests of the machine.
+One instruction in a line: its name, then ``field=value`` in any order; a field left out is zero. ``wait=`` and ``signal=`` take
+units (``LOAD,POOL``), fields with named values take the name or the number, numbers are decimal, ``0x`` or ``0b``. ``;`` starts
+a comment. ``.word VALUE`` is 32 bits as they are: words that no instruction can express, for tests of the machine.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from isa.table import Field, Instruction
 RAW_WORD = ".word"
 """The directive that places 32 bits as they are."""
 CONFIG_SYMBOL = "CONFIG"
-"""Stands for the hash of the configuration that a program is assembled for: ``START config=CONFIG``."""
+"""The symbol for the hash of the configuration that a program is assembled for: ``START config=CONFIG``."""
 
 _NUMBER = re.compile(r"[+-]?(0x[0-9a-f]+|0b[01]+|[0-9]{1,20})", re.IGNORECASE | re.ASCII)
 _TOKENS = ("wait", "signal")
 
 
 class AssembleError(TilewrightError):
-    """A line of assembler text that names no instruction."""
+    """Raised for a line of assembler text that names no instruction."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """One line that has something to say: an instruction, or a bare word."""
+    """One line of a program text that is not empty: an instruction, or a bare word."""
 
     line: int
     content: Op | int
@@ -56,7 +56,8 @@ class _Place:
 
 
 def parse(text: str, *, origin: str = "<text>", symbols: Mapping[str, int] | None = None) -> list[Statement]:
-    """The statements of a program text; ``origin`` is the name that errors carry, ``symbols`` may stand for numbers."""
+    """The statements of a program text. ``origin`` is the name that errors carry; ``symbols`` are names that may stand for
+    numbers."""
     statements = []
     for number, line in enumerate(text.split("\n"), start=1):
         tokens = line.split(";", 1)[0].split()
@@ -71,7 +72,7 @@ def assemble(
     """The program as 32-bit words.
 
     With a configuration ``CONFIG`` stands for its hash, and every instruction must be legal on that machine, unless
-    ``check_rules`` is false; without one, only what cannot be encoded is refused.
+    ``check_rules`` is false. Without one, only what cannot be encoded is refused.
     """
     symbols = {CONFIG_SYMBOL: config.hash} if config else {}
     statements = parse(text, origin=origin, symbols=symbols)
@@ -81,7 +82,7 @@ def assemble(
 
 
 def check(statements: Iterable[Statement], config: MachineConfig, *, origin: str = "<text>") -> None:
-    """Refuse the first instruction that the machine would stop at because of its fields."""
+    """Refuses the first instruction that the machine would stop at because of its fields."""
     for statement in statements:
         op = statement.content
         if isinstance(op, int):

@@ -11,7 +11,7 @@ SHAPES = {
     "ultra": ((4096, 72),),
     "block": ((512, 72), (1024, 36), (2048, 18), (4096, 9)),
 }
-"""Words and bits of one block of UltraScale+ and 7 series, by the style of a memory (``isa/ram.py``)."""
+"""The words and bits of one block of UltraScale+ and 7 series, by the style of a memory (``isa/ram.py``)."""
 KINDS = {"ultra": "URAM", "block": "BRAM"}
 FAMILIES = ("xcup", "xc7")
 
@@ -24,7 +24,7 @@ class Blocks:
     """The field of the configuration that says how deep it is."""
     depth: int
     holds: int
-    """Words that they could hold."""
+    """The words that the blocks could hold."""
     kind: str
     number: int
 
@@ -34,7 +34,8 @@ class Blocks:
 
 
 def blocks(config: MachineConfig) -> list[Blocks]:
-    """The buffers that are made of blocks, or may be and are as deep as one; nothing for chips whose blocks are others."""
+    """The blocks of the buffers that are made of blocks, or may be and are as deep as one; empty for chips with other
+    blocks."""
     chip = chip_of(config.chip)
     if chip is None or chip.family not in FAMILIES:
         return []
@@ -59,7 +60,7 @@ def blocks(config: MachineConfig) -> list[Blocks]:
 
 
 def least_blocks(depth: int, width: int, shapes: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-    """The fewest blocks for a memory, and the most words that as many hold."""
+    """The fewest blocks for a memory, and the most words that this number of blocks holds."""
     found = [(-(-depth // words) * -(-width // bits), -(-depth // words) * words) for words, bits in shapes]
     number = min(number for number, _ in found)
     return number, max(holds for count, holds in found if count == number)

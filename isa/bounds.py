@@ -10,7 +10,7 @@ from isa.errors import TilewrightError
 
 
 class ConfigError(TilewrightError):
-    """A configuration that cannot be built."""
+    """Raised for a configuration that cannot be built."""
 
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -68,18 +68,18 @@ BOUNDS: dict[str, Bound] = {
     "clock_mhz": Bound(1, 2000),
     "chip_cores": Bound(1, 16),
 }
-"""Every whole-number field and what it may be; the remaining fields are names and switches."""
+"""The bounds of every whole-number field. The remaining fields are names and switches."""
 
 
 def check_printable(values: Mapping[str, object]) -> None:
-    """A number of thousands of digits cannot even be told."""
+    """Refuses a number of thousands of digits, which cannot even be printed."""
     for field, value in values.items():
         if isinstance(value, int) and value.bit_length() > 64:
             raise ConfigError(f"configuration field {field}: a number of {value.bit_length()} bits, far outside of every bound")
 
 
 def check_name(name: object) -> None:
-    """Files in the cache, and what programs and benches leave, are named after a configuration: its name is no path."""
+    """Refuses a name that is a path: files in the cache, and what programs and benches leave, have the configuration's name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigError(
             f"configuration field name: {name!r} is not 1 to 64 letters (a to z), digits, _ and -; files are named after it"
@@ -87,5 +87,5 @@ def check_name(name: object) -> None:
 
 
 def ceil_pow2(value: int) -> int:
-    """The least power of two that is not below."""
+    """The least power of two that is not below a number."""
     return 1 << (value - 1).bit_length()

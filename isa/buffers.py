@@ -1,4 +1,4 @@
-"""The parameter buffers of a machine: what a word of each holds, and how many words."""
+"""The parameter buffers of a machine: the bytes of a word of each, and the number of words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ if TYPE_CHECKING:
     from isa.config import MachineConfig
 
 REQUANT_WORD_BYTES = 8
-"""Bytes of one channel's requantisation record: a bias and a scale (``isa/requantisation.py``)."""
+"""The bytes of one channel's requantisation record: a bias and a scale (``isa/requantisation.py``)."""
 EXP_WORD_BYTES = 9
-"""Bytes of an exponential: 32 bits of denominator, and of numerator 40 (``isa/rows.py``)."""
+"""The bytes of an exponential: 32 bits of denominator, and 40 of numerator (``isa/rows.py``)."""
 NORM_RECORD_BYTES = 8
-"""Bytes of one channel's factor and offset (``isa/rows.py``)."""
+"""The bytes of one channel's factor and offset (``isa/rows.py``)."""
 
 
 def word_bytes(config: MachineConfig) -> dict[str, int]:
-    """Bytes that a word of each buffer holds, by the names of ``isa.instructions.Buffer``."""
+    """The bytes of a word of each buffer, by the names of ``isa.instructions.Buffer``."""
     return {
         "WEIGHT": config.ic_p * config.oc_p,
         "PARAM": config.oc_p * REQUANT_WORD_BYTES,
@@ -29,7 +29,7 @@ def word_bytes(config: MachineConfig) -> dict[str, int]:
 
 
 def depths(config: MachineConfig) -> dict[str, int]:
-    """Words of each buffer; 0 of those that are not built."""
+    """The words of each buffer; 0 for those that are not built."""
     return {
         "WEIGHT": config.weight_depth,
         "PARAM": config.param_depth,

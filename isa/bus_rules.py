@@ -1,5 +1,7 @@
-"""What each signal of the machine's two buses does. The reference page takes it from here; ``tests/hw/test_bus_rules.py`` has a
-test for each row."""
+"""The behaviour of each signal of the machine's two buses.
+
+The reference page takes it from here; ``tests/hw/test_bus_rules.py`` has a test for each row.
+"""
 
 from __future__ import annotations
 

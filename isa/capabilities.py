@@ -1,4 +1,4 @@
-"""What a machine tells a driver about itself: read-only registers, declared once."""
+"""Read-only registers in which a machine describes itself to a driver, declared once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isa.table import Instruction
 
 
 class CapabilityError(TilewrightError):
-    """The declarations below do not fit together."""
+    """Raised if the declarations below do not fit together."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Capability:
 
     name: str
     register: int
-    """Number of the register, from ``Register.CAPABILITY`` on."""
+    """The number of the register, from ``Register.CAPABILITY`` on."""
     lsb: int
     bits: int
     doc: str
@@ -40,18 +40,18 @@ def built_units(config: MachineConfig) -> tuple[Unit, ...]:
 
 
 def built_instructions(config: MachineConfig) -> tuple[Instruction, ...]:
-    """The instructions of this machine; the others are illegal."""
+    """The instructions of this machine. All others are illegal."""
     return tuple(row for unit in (None, *built_units(config)) for row in unit_rows(unit, config))
 
 
 def unit_rows(unit: Unit | None, config: MachineConfig) -> tuple[Instruction, ...]:
-    """The instructions that this unit executes, or the dispatcher."""
+    """The instructions that this unit, or the dispatcher, executes."""
     rows = (row for row in INSTRUCTIONS if row.unit is unit and (config.build_products or row.name != OF_PRODUCTS))
     return tuple(row.built(config) for row in rows)
 
 
 def built_buffers(config: MachineConfig) -> tuple[Buffer, ...]:
-    """What LOADP can fill on this machine."""
+    """The buffers that LOADP can fill on this machine."""
     return tuple(buffer for buffer in Buffer if config.build_rows or buffer not in OF_ROWS)
 
 

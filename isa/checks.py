@@ -1,4 +1,4 @@
-"""What the fields of a configuration ask of each other where lanes share work or take turns."""
+"""Checks fields of a configuration against each other, where lanes share work or take turns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 MAX_FM_WORDS = 1 << 20
 MAX_ROW = 4096
-"""Elements of a row of ROW, which its sums hold without loss (``hw/rows``)."""
+"""The most elements of a row of ROW. Its sums hold so many without loss (``hw/rows``)."""
 
 
 def check_lanes(config: MachineConfig) -> None:
-    """All that follows."""
+    """Makes all checks below."""
     lanes = (check_finish, check_misc, check_rows, check_products, check_packing, check_array_clock)
     for check in (*lanes, check_banks, check_ports):
         check(config)

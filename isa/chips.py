@@ -1,4 +1,4 @@
-"""The chips that configurations name, and what there is on each. A chip that is not listed can be described."""
+"""The chips that configurations name, and the resources of each. A chip that is not listed can be described."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KINDS = ("LUT", "FF", "DSP", "BRAM", "URAM")
 
 @dataclass(frozen=True)
 class Chip:
-    """An FPGA: how much of each kind of resource it has."""
+    """An FPGA, and how much of each kind of resource it has."""
 
     name: str
     family: str
     """The family as ``tilewright size --target`` names it."""
     capacity: dict[str, int]
-    """What the chip has, by kind. LUTs have four inputs on ecp5 and six elsewhere; block RAMs have 18 Kbit on ecp5 and 36
-    elsewhere."""
+    """The resources of the chip, by kind. LUTs have four inputs on ecp5 and six elsewhere; block RAMs have 18 Kbit on ecp5 and
+    36 elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class ChipMemory:
 
     ports: int
     bits: int
-    """Of a port."""
+    """The bits of a port."""
     gigabytes: float
-    """A second, at most."""
+    """The most gigabytes a second."""
 
 
 MEMORIES = {"xcup": ChipMemory(4, 128, 19.2), "xc7": ChipMemory(4, 64, 4.2)}
-"""Of the known chips, by family: DDR4-2400 of 64 bits, DDR3-1066 of 32."""
+"""The DRAM of the known chips, by family: DDR4-2400 of 64 bits, DDR3-1066 of 32 bits."""
 
 CHIPS: dict[str, Chip] = {
     chip.name: chip
@@ -55,12 +55,12 @@ CHIPS: dict[str, Chip] = {
     )
 }
 SPARE = 0.2
-"""The share of a chip's LUTs that a preset leaves: a chip that is fuller is routed slowly, or not at all."""
+"""The share of a chip's LUTs that a preset leaves free: a fuller chip is routed slowly, or not at all."""
 
 
 @functools.cache
 def chip_of(text: str) -> Chip | None:
-    """The chip that a configuration's field ``chip`` names or describes; None: it names none."""
+    """The chip that a configuration's field ``chip`` names or describes, or None if it names none."""
     if not text or text in CHIPS:
         return CHIPS.get(text)
     name, *words = text.split(" ")
@@ -76,7 +76,7 @@ def chip_of(text: str) -> Chip | None:
 
 
 def memory_of(text: str) -> ChipMemory | None:
-    """The DRAM of a chip that is known."""
+    """The DRAM of a known chip, or None."""
     return MEMORIES.get(CHIPS[text].family) if text in CHIPS else None
 
 

@@ -1,4 +1,4 @@
-"""A program that leaves nothing of earlier ones on chip: neither reset nor an abort clears memories."""
+"""A program that clears what earlier programs have left on chip, since neither reset nor an abort clears memories."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from isa.instructions import Buffer, Region, Unit
 from isa.program import Program
 
 MOST = 4095
-"""What a count of 12 bits holds."""
+"""The most that a count of 12 bits holds."""
 ZEROS = 64
-"""Words of a parameter buffer that one LOADP clears: CONST is not to be as large as the buffer."""
+"""The words of a parameter buffer that one LOADP clears, so that CONST need not be as large as the buffer."""
 
 
 def clearing_program(config: MachineConfig) -> Program:
-    """It writes zeros into every word of the feature maps and of the parameter buffers, and into every accumulator."""
+    """A program that writes zeros into every word of the feature maps and of the parameter buffers, and into every
+    accumulator."""
     ops = [Op("START", {"config": config.hash}), *_feature_maps(config), *_parameters(config)]
     ops[-1] = Op(ops[-1].name, ops[-1].values, signal=frozenset({Unit.CONV}))
     ops += [*_accumulators(config), Op("END")]
@@ -39,7 +40,8 @@ def _parameters(config: MachineConfig) -> Iterator[Op]:
 
 
 def _accumulators(config: MachineConfig) -> Iterator[Op]:
-    """Products of zeros, a row of one pixel group for each entry; all rows are the first words of the feature maps."""
+    """Instructions that write products of zeros: a row of one pixel group for each entry. All rows read the first words of the
+    feature maps."""
     window = dict.fromkeys(("s_y", "s_x", "d_y", "d_x", "k_h", "k_w", "vectors", "chunks", "acc_out"), 1)
     for first in range(0, config.acc_depth, MOST):
         rows = min(MOST, config.acc_depth - first)

@@ -1,4 +1,4 @@
-"""Binary instructions to and from field values, driven by the table."""
+"""Translates between binary instructions and field values, driven by the table."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from isa.table import Instruction, is_built
 
 
 class EncodeError(TilewrightError):
-    """A field value that the instruction cannot carry."""
+    """Raised for a field value that the instruction cannot carry."""
 
 
 @dataclass(frozen=True)
 class Op:
-    """One instruction with its values: what programs are made of."""
+    """One instruction with its values. Programs are made of these."""
 
     name: str
     values: Mapping[str, int] = field(default_factory=dict)
-    """Every field; those left out are zero."""
+    """The values by field. Fields that are left out are zero."""
     wait: frozenset[Unit] = frozenset()
     signal: frozenset[Unit] = frozenset()
 
@@ -59,7 +59,7 @@ def encode(op: Op) -> list[int]:
 
 
 def decode(words: Sequence[int], pc: int) -> tuple[Op, int]:
-    """The instruction at word offset ``pc`` and the offset after it; a ``MachineFault`` if it is illegal."""
+    """Returns the instruction at word offset ``pc`` and the offset behind it; raises ``MachineFault`` if it is illegal."""
     if pc >= len(words):
         raise MachineFault(Fault.PROGRAM_END, pc, "the program has no END")
     header = {}
@@ -118,7 +118,7 @@ _HEADER_LSB = {f.name: sum(before.bits for before in HEADER[:number]) for number
 _HEADERS = {
     name: row.opcode << _HEADER_LSB["opcode"] | row.length << _HEADER_LSB["length"] for name, row in BY_NAME.items()
 }
-"""First words without tokens."""
+"""The first word of each instruction, without tokens."""
 _PLACES = {
     name: {
         p.field.name: (p.word, p.lsb, p.field.low, p.field.high, (1 << p.field.bits) - 1) for p in row.placed

@@ -23,17 +23,17 @@ from isa.version import ISA_VERSION
 from isa.ways import Ways
 
 PACKED_TERMS = 8
-"""Packed products that may be added before they come apart (``hw/arithmetic/packing.py``)."""
+"""The packed products that may be added before they are separated (``hw/arithmetic/packing.py``)."""
 REQUANT = ("float32", "shift")
 SWITCHES = ("build_pool", "build_misc", "build_rows", "build_products", "act16", "dsp_packing", "shared_finish", "dsp_adders")
 
 ONLY_FOR_REPORTS = ("name", "clock_mhz", "chip", "chip_cores")
-"""Fields that change no machine."""
+"""The fields that change no machine."""
 OF_NO_PROGRAM = (
     *ONLY_FOR_REPORTS, "axi_burst_beats", "axi_reads", "axi_read_ahead", "axi_prot", "axi_cache", "axi_qos", "axi_ports",
     "dram_latency", "array_clock", "shared_finish", "narrow_pairs", "dsp_adders", *RAM_FIELDS,
 )  # fmt: skip
-"""Fields that no program depends on: they are not in the hash."""
+"""The fields that no program depends on. They are not in the hash."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class MachineConfig:
     """
 
     name: str
-    """For reports. No program depends on it, on clocks, chips and what says that it changes no result, or on the AXI fields
-    from ``axi_burst_beats`` to ``dram_latency``."""
+    """The name in reports. No program depends on it, on clocks and chips, on the fields that are said to change no result, or
+    on the AXI fields from ``axi_burst_beats`` to ``dram_latency``."""
     ic_p: int
     """Input-channel lanes; also the bytes of a feature-map word. Need not be a power of two."""
     oc_p: int
@@ -173,17 +173,17 @@ class MachineConfig:
         check_lanes(self)
 
     def __hash__(self) -> int:
-        """The hash of the fields in which machines differ most; hashing all fields takes longer than a look-up saves."""
+        """The hash of the fields in which machines differ most. To hash all fields takes longer than a look-up saves."""
         return hash((self.name, self.ic_p, self.oc_p, self.px_p, self.fm_banks, self.fm_depth, self.weight_depth))
 
     @cached_property
     def conv_ports(self) -> int:
-        """Pixels that CONV writes in a cycle: as many as its finishing lanes fill, at least one."""
+        """The pixels that CONV writes in a cycle: as many as its finishing lanes fill, at least one."""
         return max(1, self.conv_finish // self.oc_p)
 
     @cached_property
     def conv_parts(self) -> int:
-        """Cycles in which CONV's finishing lanes finish one pixel."""
+        """The cycles in which CONV's finishing lanes finish one pixel."""
         return max(1, self.oc_p // self.conv_finish)
 
     @property
@@ -193,12 +193,12 @@ class MachineConfig:
 
     @property
     def sum_bits(self) -> int:
-        """Bits of CONV's accumulators."""
+        """The bits of CONV's accumulators."""
         return LONG_SUM_BITS if self.act16 else SUM_BITS
 
     @property
     def result_bits(self) -> int:
-        """Bits of what CONV's finishing lanes make."""
+        """The bits of the results of CONV's finishing lanes."""
         return 16 if self.act16 else 8
 
     @property
@@ -208,21 +208,21 @@ class MachineConfig:
 
     @cached_property
     def pool_parts(self) -> int:
-        """Cycles in which POOL's finishing lanes finish one channel vector."""
+        """The cycles in which POOL's finishing lanes finish one channel vector."""
         return self.ic_p // self.pool_finish
 
     def taps_at_once(self, s_x: int, d_x: int) -> int:
-        """Taps of a kernel row that POOL takes in a cycle, but for MAX, while all pixels are in one row."""
+        """The taps of a kernel row that POOL takes in a cycle while all pixels are in one row. MAX takes one."""
         if d_x == 1 and (s_x == 1 or self.px_p == 1):
             return self.pool_taps
         return 2 if self.pool_taps > self.px_p else 1
 
     @cached_property
     def fm_phases(self) -> int:
-        """Banks over which neighbouring words are interleaved.
+        """The number of banks over which neighbouring words are interleaved.
 
-        A power of two of at least ``2 px_p``: lanes at word distance 1 or 2 (strides 1 and 2), or at any
-        odd distance, then always fall into different banks. So do the neighbouring words that POOL reads for several taps.
+        A power of two of at least ``2 px_p``: lanes at word distance 1 or 2 (strides 1 and 2), or at any odd distance, then
+        always fall into different banks. So do the neighbouring words that POOL reads for several taps.
         """
         if self.px_p == self.pool_taps == 1:
             return 1
@@ -239,18 +239,18 @@ class MachineConfig:
 
     @cached_property
     def fm_address_bits(self) -> int:
-        """Bits of feature-map word addresses, modulo which all their arithmetic is: one more than the buffer needs, so that
-        what lies below it or beyond it is seen to."""
+        """The bits of feature-map word addresses, modulo which all their arithmetic is done. There is one bit more than the
+        buffer needs, so that addresses below or beyond it are noticed."""
         return (self.fm_words - 1).bit_length() + 1
 
     @cached_property
     def chunks_per_word(self) -> int:
-        """Output chunks (``oc_p`` channels) that make up one feature-map word; a chunk never straddles words."""
+        """The output chunks (``oc_p`` channels) that make up one feature-map word. A chunk never straddles words."""
         return -(-self.ic_p // self.oc_p) if self.oc_p < self.ic_p else 1
 
     @cached_property
     def words_per_chunk(self) -> int:
-        """Feature-map words that one output chunk fills."""
+        """The feature-map words that one output chunk fills."""
         return max(1, self.oc_p // self.ic_p)
 
     @property
@@ -260,27 +260,27 @@ class MachineConfig:
 
     @property
     def joined_outputs(self) -> int:
-        """Pairs of output lanes whose products are made by one multiplier each (``hw/arithmetic/joined.py``)."""
+        """The pairs of output lanes whose products are made by one multiplier each (``hw/arithmetic/joined.py``)."""
         return 0 if self.dsp_packing else min(self.narrow_pairs, self.oc_p // 2)
 
     @cached_property
     def cascades(self) -> int:
-        """Cascades of multipliers that sum up one result of a beat."""
+        """The cascades of multipliers that sum up one result of a beat."""
         return -(-self.ic_p // PACKED_TERMS) if self.dsp_packing else self.ic_p
 
     @cached_property
     def cascade_length(self) -> int:
-        """Multipliers of a cascade, each a cycle later than the one before."""
+        """The multipliers of a cascade, each of which works a cycle later than the one before."""
         return -(-self.ic_p // self.cascades)
 
     @cached_property
     def misc_parts(self) -> int:
-        """Slices of a word that MISC computes one after the other."""
+        """The slices of a word that MISC computes one after the other."""
         return self.ic_p // self.misc_lanes
 
     @cached_property
     def row_parts(self) -> int:
-        """Slices of a word that ROW computes one after the other."""
+        """The slices of a word that ROW computes one after the other."""
         return self.ic_p // self.row_lanes
 
     @cached_property
@@ -289,7 +289,7 @@ class MachineConfig:
 
     @cached_property
     def axi_port_bits(self) -> int:
-        """Width of one port."""
+        """The bits of one port."""
         return self.axi_data_bits // self.axi_ports
 
     @cached_property
@@ -298,7 +298,7 @@ class MachineConfig:
         return min(self.axi_burst_beats // self.axi_ports, 4096 // self.axi_bytes)
 
     def buffer_word_bytes(self, buffer: str) -> int:
-        """Bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
+        """The bytes that one word of an on-chip parameter buffer holds; see ``isa.instructions.Buffer``."""
         return self._word_bytes[buffer]
 
     @cached_property
@@ -310,7 +310,7 @@ class MachineConfig:
         return depths(self)
 
     def buffer_dram_bytes(self, buffer: str, int4: bool = False) -> int:
-        """Bytes of the same word in DRAM: padded to whole AXI beats. With ``int4`` a beat holds two columns of a beat."""
+        """The bytes of the same word in DRAM, padded to whole AXI beats. With ``int4`` a beat holds two columns of a beat."""
         columns = -(-self._word_bytes[buffer] // self.axi_bytes)
         return (-(-columns // 2) if int4 else columns) * self.axi_bytes
 
@@ -328,7 +328,7 @@ class MachineConfig:
 
     @cached_property
     def hash(self) -> int:
-        """32 bits that tell machines apart, and the versions of the instruction set; the START instruction carries them."""
+        """A hash of 32 bits of the machine and the version of the instruction set. The START instruction carries it."""
         built = {k: v for k, v in dataclasses.asdict(self).items() if k not in OF_NO_PROGRAM}
         if not self.act16:
             del built["act16"]
@@ -336,7 +336,7 @@ class MachineConfig:
         return int.from_bytes(hashlib.sha256(json.dumps(built, sort_keys=True).encode()).digest()[:4], "little")
 
     def to_toml(self) -> str:
-        """Every field, as ``load_config`` reads it."""
+        """All fields as TOML, which ``load_config`` reads."""
         values = dataclasses.asdict(self).items()
         return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values)
 

@@ -56,7 +56,7 @@ def _fields() -> Iterator[tuple[str, str]]:
 
 
 def _values(name: str) -> str:
-    """What a field may be."""
+    """The values that a field may have."""
     if name in BOUNDS:
         bound = BOUNDS[name]
         return f"{bound.low}..{bound.high}" + (", a power of two" if bound.power_of_two else "")

@@ -1,4 +1,4 @@
-"""Several machines on one chip: whether it holds them, and what its DRAM gives them together."""
+"""Several machines on one chip: whether the chip holds them, and what its DRAM gives them together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MOST_CORES = BOUNDS["chip_cores"].high
 
 
 def check_count(cores: int) -> None:
-    """More than any chip is asked to hold is refused, and less than one."""
+    """Refuses fewer cores than one, and more than any chip is asked to hold."""
     if not 1 <= cores <= MOST_CORES:
         raise ConfigError(f"cores {cores}: outside 1..{MOST_CORES}; choose a value within")
 
 
 def with_cores(config: MachineConfig, cores: int) -> MachineConfig:
-    """The configuration for a chip with so many machines; refused where the chip has not the ports or the room."""
+    """The configuration for a chip with so many machines. It is refused if the chip lacks the ports or the room."""
     if cores == 1:
         return config
     check_count(cores)
@@ -36,6 +36,7 @@ def with_cores(config: MachineConfig, cores: int) -> MachineConfig:
 
 
 def dram_bytes(config: MachineConfig) -> int:
-    """What all machines of a chip get of its DRAM in a cycle together: of a chip whose DRAM is not known, what one can take."""
+    """The bytes that all machines of a chip together get of its DRAM in a cycle. If the DRAM is not known, those that one can
+    take."""
     memory = memory_of(config.chip)
     return int(memory.gigabytes * 1000 / config.clock_mhz) if memory else config.axi_bytes

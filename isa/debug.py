@@ -1,4 +1,4 @@
-"""Which layer and tile an instruction belongs to: the debug records of a program and their compact form."""
+"""The layer and the tile of each instruction: the debug records of a program and their compact form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_TILE = -1
 
 
 class DebugError(TilewrightError):
-    """Debug records that cannot be read."""
+    """Raised for debug records that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class DebugRecord:
     """The origin of one instruction."""
 
     pc: int
-    """Word offset of the instruction in the program."""
+    """The word offset of the instruction in the program."""
     layer: str
     tile: int | None = None
-    """None: work for the whole layer, as loading its weights."""
+    """The tile, or None for work for the whole layer, such as loading its weights."""
 
     def __str__(self) -> str:
         layer = printable(self.layer)

@@ -1,4 +1,4 @@
-"""Binary to assembler text; what it prints assembles to the same words again, whatever they were."""
+"""Translates binary to assembler text. The text assembles to the same words again, whatever they were."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from isa.instructions import Unit
 from isa.table import Field
 
 _HEXADECIMAL = ("addr", "offset", "config", "c_lo")
-"""Endings of the names of fields that are read as bit patterns rather than as counts."""
+"""The endings of the names of fields that are read as bit patterns, not as counts."""
 
 
 def disassemble(words: Sequence[int], comment: Callable[[int], str] | None = None) -> str:
-    """The program as text, one line for each instruction; ``comment`` gives the remark on the one at a word offset."""
+    """The program as text, one line for each instruction. ``comment`` gives the remark on the one at a word offset."""
     lines = []
     for pc, content in statements(words):
         text = format_statement(content)
@@ -25,7 +25,7 @@ def disassemble(words: Sequence[int], comment: Callable[[int], str] | None = Non
 
 
 def statements(words: Sequence[int]) -> Iterator[tuple[int, Op | int]]:
-    """Word offset and instruction, in order; a word at which no legal encoding starts stands for itself."""
+    """The word offsets and the instructions, in order. A word at which no legal encoding starts stands for itself."""
     pc = 0
     while pc < len(words):
         content: Op | int
@@ -43,7 +43,7 @@ def format_statement(content: Op | int) -> str:
 
 
 def format_op(op: Op) -> str:
-    """One instruction as text; fields that are zero are left out."""
+    """One instruction as text. Fields that are zero are left out."""
     parts = [op.name]
     parts += [f"{key}={_units(units)}" for key, units in (("wait", op.wait), ("signal", op.signal)) if units]
     parts += [f"{name}={_value(field, op[name])}" for name, field in op.row.fields.items() if op[name]]

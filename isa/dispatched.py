@@ -14,7 +14,8 @@ from isa.instructions import BY_OPCODE, HEADER, Unit
 
 
 def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Iterator[tuple[Op, int]]:
-    """What the dispatcher makes of a program, from START to END: each instruction and its word offset."""
+    """Yields each instruction of a program and its word offset, from START to END, as the dispatcher does. Raises
+    ``MachineFault`` where it stops."""
     words = np.frombuffer(program, dtype="<u4").tolist() if isinstance(program, bytes) else program
     built, known = built_units(config), {row.opcode for row in built_instructions(config)}
     pc = 0
@@ -41,7 +42,7 @@ def instructions(program: Sequence[int] | bytes, config: MachineConfig) -> Itera
 
 
 def check_rules(op: Op, pc: int, config: MachineConfig) -> None:
-    """Stop the machine if the instruction reaches its unit and is illegal there."""
+    """Raises ``MachineFault`` if the instruction reaches its unit and is illegal there."""
     broken = broken_rule(op, config)
     if broken is not None:
         raise MachineFault(Fault.ILLEGAL_FIELD, pc, f"{op.name}: {broken}")
@@ -53,7 +54,7 @@ def following(program: Sequence[int] | bytes, config: MachineConfig, pc: int) ->
 
 
 def check_program(program: Sequence[int] | bytes, config: MachineConfig) -> None:
-    """A ``MachineFault`` if an instruction is none that this machine takes; addresses are not looked at."""
+    """Raises ``MachineFault`` if this machine does not take some instruction. Addresses are not checked."""
     for op, pc in instructions(program, config):
         if op.row.unit is not None:
             check_rules(op, pc, config)

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 
 def documented(kind: type[enum.IntEnum] | type[enum.IntFlag]) -> Iterator[tuple[str, int, str]]:
-    """Name, value and the text written below each member; a run of members shares the text at its end."""
+    """The name, value and text of each member, where the text is written below the member. A run of members shares the text at
+    its end."""
     (body,) = (node.body for node in ast.parse(inspect.getsource(kind)).body if isinstance(node, ast.ClassDef))
     waiting: list[str] = []
     for statement in body[1:]:

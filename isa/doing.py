@@ -1,4 +1,4 @@
-"""What lasts, in words, and about how long it still takes."""
+"""Texts about lasting work: what is being done, and about how long it still takes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from time import perf_counter
 
 LONGER = 1 / 5
-"""The part of the time so far that something still takes at least, where it takes longer than expected."""
+"""The least time that late work still takes, as a share of the time so far."""
 
 
 class Doing(str):
-    """What is being done, and about how many seconds everything still takes; None: not known."""
+    """What is being done, and about how many seconds everything still takes. None: not known."""
 
     what: str
     left: float | None
@@ -21,17 +21,18 @@ class Doing(str):
         return made
 
     def after(self, seconds: float) -> Doing:
-        """This, ``seconds`` later."""
+        """The same text ``seconds`` later."""
         return self if self.left is None else Doing(self.what, max(self.left - seconds, seconds * LONGER))
 
 
 class Pace:
-    """How long work of one kind still takes: as expected, until a share of it is done that tells this computer's speed."""
+    """The time that work of one kind still takes. It is the expected one until a share of the work is done, which tells this
+    computer's speed."""
 
     def __init__(self, expected: float, clock: Callable[[], float] = perf_counter) -> None:
         self._expected, self._clock, self._begun = expected, clock, clock()
 
     def doing(self, what: str, share: float = 0.0) -> Doing:
-        """``share``: of all the work, that has just been done."""
+        """The text about the work. ``share``: the share of all the work that is done."""
         taken = self._clock() - self._begun
         return Doing(what, taken * (1 - share) / share if share else max(self._expected - taken, taken * LONGER))

@@ -1,6 +1,7 @@
-"""ELF64 containers, little-endian and relocatable: sections and symbols in, bytes out, and back.
+"""ELF64 containers, little-endian and relocatable: sections and symbols to bytes, and back.
 
-Only what a program file needs, written by hand: the libraries that write ELF are larger than this page.
+Only the parts of ELF that a program file needs are written by hand here, since libraries that write ELF are larger than this
+page.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _GLOBAL_OBJECT = 1 << 4 | 1
 
 
 class ElfError(TilewrightError):
-    """Bytes that are not the ELF file they should be."""
+    """Raised for bytes that are not the ELF file that they should be."""
 
 
 class SectionType(enum.IntEnum):
@@ -81,7 +82,7 @@ def note(owner: str, kind: int, description: bytes) -> bytes:
 
 
 def note_description(content: bytes, owner: str, kind: int) -> bytes | None:
-    """The description of the section's first note; None if that is of another owner or kind."""
+    """The description of the section's first note, or None if that has another owner or kind."""
     expected = owner.encode() + b"\0"
     if len(content) < _NOTE.size + len(_padded(expected)):
         return None
@@ -93,7 +94,8 @@ def note_description(content: bytes, owner: str, kind: int) -> bytes | None:
 
 
 def write(sections: Sequence[Section], symbols: Sequence[Symbol]) -> bytes:
-    """The file: header, contents in the order given, symbol and string tables, and the section headers at the end."""
+    """The bytes of the file: header, contents in the order given, symbol and string tables, and the section headers at the
+    end."""
     number = {section.name: index for index, section in enumerate(sections, start=1)}
     names = _Strings()
     entries = [_SYMBOL.pack(0, 0, 0, 0, 0, 0)]
@@ -129,7 +131,7 @@ def write(sections: Sequence[Section], symbols: Sequence[Symbol]) -> bytes:
 
 
 def read(blob: bytes) -> tuple[list[Section], list[Symbol]]:
-    """Sections (without the symbol and string tables) and symbols; an ``ElfError`` says what is wrong."""
+    """Returns sections (without the symbol and string tables) and symbols; raises ``ElfError`` if the file is wrong."""
     if not blob.startswith(_IDENT[:4]):
         raise ElfError(f"not an ELF file: it begins with {blob[:4]!r}, expected {_IDENT[:4]!r}")
     if len(blob) < _HEADER.size:
@@ -152,7 +154,7 @@ def read(blob: bytes) -> tuple[list[Section], list[Symbol]]:
 
 
 def _within(parts: Iterable[_Part], length: Callable[[_Part], int], most: int) -> Iterator[_Part]:
-    """The parts, as long as all together are no longer than the file that they lie in: none lies in the place of another."""
+    """Yields the parts as long as all together are no longer than their file, so that none lies in the place of another."""
     total = 0
     for part in parts:
         total += length(part)
@@ -201,7 +203,7 @@ def _padded(data: bytes) -> bytes:
 
 
 class _Strings:
-    """A string table in the making; offset 0 is the empty name."""
+    """A string table that grows. Offset 0 is the empty name."""
 
     def __init__(self) -> None:
         self._content = bytearray(1)

@@ -2,9 +2,9 @@
 
 
 class TilewrightError(Exception):
-    """Something the user gave cannot be used; the message names the thing, its value and the remedy."""
+    """Something that the user gave cannot be used. The message names the thing, its value and the remedy."""
 
 
 def printable(text: str) -> str:
-    """Names come from files: what would end a line or command a terminal is escaped."""
+    """The text with characters escaped that could end a line or command a terminal, since names come from files."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

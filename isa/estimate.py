@@ -1,8 +1,9 @@
-"""How large a machine will be, from its configuration alone: a formula whose coefficients are fitted to synthesised machines.
+"""Estimates how large a machine will be from its configuration alone, by a formula whose coefficients are fitted to synthesised
+machines.
 
-Every kind of resource is a sum of parts that grow with one number of the configuration each, and of what options add
-(``isa/options_size.py``). The coefficients, with what was measured and how far off the formula is for a machine that it has
-not seen, come from ``python -m bench.size_model --fit``.
+Every kind of resource is a sum of parts that grow with one number of the configuration each, and of the sizes of options
+(``isa/options_size.py``). The coefficients, with what was measured and the formula's error for a machine that it has not seen,
+come from ``python -m bench.size_model --fit``.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from isa.options_size import options_size
 COEFFICIENTS = Path(__file__).with_name("size_coefficients.json")
 BLOCK_BITS = 36 * 1024
 SHIFT_LANE = 0.69
-"""The part of the LUTs of a finishing lane with its activation that a lane has which only shifts."""
+"""The LUTs of a finishing lane that only shifts and its activation, as a share of those of a whole lane."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Resources of one kind."""
+    """The estimate of one kind of resource."""
 
     kind: str
     number: float
     error: float
-    """The greatest relative error that was met, leaving out each machine in turn."""
+    """The greatest relative error that was met when each machine was left out in turn."""
 
 
 def parts(config: MachineConfig) -> dict[str, float]:
@@ -60,13 +61,13 @@ def parts(config: MachineConfig) -> dict[str, float]:
 
 
 def _products(config: MachineConfig) -> float:
-    """Multipliers of the array."""
+    """The multipliers of the array."""
     products = config.macs_per_cycle - config.joined_outputs * config.ic_p * config.px_p
     return products / (2 if config.dsp_packing else 1) / config.array_clock
 
 
 def _multipliers(config: MachineConfig) -> float:
-    """All of them: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product), MISC, adders."""
+    """All multipliers: array, zero-point of the weights, POOL's taps, finishing lanes (a wide product), MISC, adders."""
     found = _products(config) + (config.px_p if config.dsp_packing else 1)
     by_turns = config.array_clock > 1
     wide, narrow = (1, 0.5) if by_turns else (2, 1)
@@ -83,12 +84,12 @@ def _multipliers(config: MachineConfig) -> float:
 
 
 def _pool_taps(config: MachineConfig) -> int:
-    """Taps that POOL multiplies side by side."""
+    """The taps that POOL multiplies side by side."""
     return 1 if pool_by_turns(config) else config.pool_taps
 
 
 def _block_bytes(config: MachineConfig) -> int:
-    """Bytes on chip that are not in UltraRAMs, without those of ROW."""
+    """The bytes on chip that are not in UltraRAMs, without those of ROW."""
     weights = config.weight_depth * config.buffer_word_bytes("WEIGHT")
     of_rows = sum(config.buffer_word_bytes(name) * config.buffer_depth(name) for name in ("EXP", "NORM"))
     return config.on_chip_bytes - of_rows - (weights if config.weight_ram == "ultra" else 0)
@@ -96,13 +97,13 @@ def _block_bytes(config: MachineConfig) -> int:
 
 @functools.cache
 def coefficients() -> dict[str, Any]:
-    """Coefficients of the parts, and the error, by family and kind of resource."""
+    """The coefficients of the parts, and the error, by family and kind of resource."""
     found: dict[str, Any] = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
     return found
 
 
 def estimate(config: MachineConfig, family: str) -> list[Estimate]:
-    """Every kind of resource, UltraRAMs as counted; nothing for a family that was never measured."""
+    """The estimate of every kind of resource. UltraRAMs are counted. It is empty for a family that was never measured."""
     have, more = parts(config), options_size(config, family)
     chip = chip_of(config.chip)
     ultra = sum(each.number for each in blocks(config) if each.kind == "URAM")
@@ -115,7 +116,7 @@ def estimate(config: MachineConfig, family: str) -> list[Estimate]:
 
 
 def beyond_chip(config: MachineConfig) -> str:
-    """What the chip that a configuration names probably lacks, as a sentence; empty if it names none or all is well."""
+    """A sentence about the resources that the chip of a configuration probably lacks; empty if it names none or all is well."""
     chip = chip_of(config.chip)
     if chip is None:
         return ""
@@ -131,7 +132,7 @@ def beyond_chip(config: MachineConfig) -> str:
 
 
 def beyond_memory(config: MachineConfig) -> str:
-    """What DRAM of the chip that a configuration names cannot give, as a sentence; empty if it is not known or all is well."""
+    """A sentence about what the DRAM of a configuration's chip cannot give; empty if it is not known or all is well."""
     memory = memory_of(config.chip)
     if memory is None:
         return ""

@@ -1,4 +1,4 @@
-"""The tables of the instruction set and the register map for other tools: as plain data, and as a C header."""
+"""Exports the tables of the instruction set and the register map for other tools: as plain data, and as a C header."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from isa.table import Field
 from isa.version import HARDWARE_VERSION, ISA_VERSION
 
 UNIT_STRIDE = counter_offset(1, Counter.BUSY) - counter_offset(0, Counter.BUSY)
-"""Bytes from the counters of one unit to those of the next."""
+"""The bytes from the counters of one unit to those of the next."""
 
 
 def tables() -> dict[str, Any]:
-    """Everything that a driver or an assembler needs, as JSON knows it."""
+    """The tables that a driver or an assembler needs, as JSON knows them."""
     return {
         "isa_version": ISA_VERSION,
         "hardware_version": HARDWARE_VERSION,
@@ -106,7 +106,7 @@ static inline void tw_set(uint32_t *words, unsigned word, unsigned lsb, unsigned
 """
 
 Macro = tuple[str, int, str]
-"""Name without prefix, value, comment."""
+"""The name without prefix, the value, and the comment of a macro."""
 
 
 def _groups() -> Iterator[tuple[str, list[Macro]]]:
@@ -157,7 +157,7 @@ def _image_macros() -> Iterator[Macro]:
 
 
 def _list(name: str, kind: type[enum.IntEnum]) -> list[str]:
-    """``TW_FAULT_LIST(X)``: ``X(name, text)`` of each."""
+    """A macro that lists names and texts: ``TW_FAULT_LIST(X)`` is ``X(name, text)`` for each."""
     rows = [f'    X({member}, "{doc.replace(chr(34), chr(92) + chr(34))}")' for member, _, doc in documented(kind)]
     return [f"#define TW_{name}_LIST(X) \\", *(f"{row} \\" for row in rows[:-1]), rows[-1]]
 
@@ -203,5 +203,5 @@ def _enums() -> list[type[enum.IntEnum]]:
 
 
 def _snake(name: str) -> str:
-    """PoolMode becomes POOL_MODE."""
+    """A name in capitals with underscores: PoolMode becomes POOL_MODE."""
     return "".join(f"_{c}" if c.isupper() and i else c for i, c in enumerate(name)).upper()

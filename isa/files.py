@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, together or not at all, and that one process at a time changes."""
+"""Writes files that appear whole or not at all, together or not at all, and that one process at a time changes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _LINKS = 40
-"""As many as the kernel follows."""
+"""The most links that are followed, as many as the kernel follows."""
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)")
 
 
 class WriteError(OSError):
-    """A file that cannot be written; ``path`` is the one that was asked for."""
+    """Raised for a file that cannot be written. ``path`` is the one that was asked for."""
 
     def __init__(self, path: Path, error: OSError) -> None:
         super().__init__(error.errno, error.strerror)
@@ -24,15 +24,15 @@ class WriteError(OSError):
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file through a temporary neighbour, so that nobody ever sees half of it, whatever interrupts the writing.
+    """Writes a file through a temporary neighbour, so that nobody ever sees half of it, whatever interrupts the writing.
 
-    What is there and not a file (a device, a pipe) is written to, never replaced. Links stay.
+    A device or a pipe is written to, never replaced. Links stay.
     """
     write_together([(path, content)])
 
 
 def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
-    """Several files, of which none is there if one cannot be written; what is written to devices and pipes goes first."""
+    """Writes several files, of which none is there if one cannot be written. Devices and pipes are written to first."""
     ready: list[tuple[Path, Path, str]] = []
     plain: list[tuple[Path, bytes]] = []
     place = Path()
@@ -62,7 +62,8 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether the path leads to a device, a pipe or a file that this process has open: it is written to, never replaced."""
+    """Whether the path leads to a device, a pipe or a file that this process has open, which is written to and never
+    replaced."""
     return _open_file(path) is not None or (path.exists() and not path.is_file() and not path.is_dir())
 
 
@@ -93,7 +94,7 @@ def _written_to_stream(path: Path, content: bytes) -> bool:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Other processes that lock the same file wait until this one is done, or has ended."""
+    """Makes other processes that lock the same file wait until this one is done, or has ended."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

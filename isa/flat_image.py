@@ -26,7 +26,7 @@ _HEADER = struct.Struct("<8I")
 
 
 def flat_image(program: Program) -> bytes:
-    """Equal programs give equal bytes."""
+    """The flat image of a program. Equal programs give equal bytes."""
     table = host_table(program, WIDEST_BEAT)
     text, _ = text_image(program, WIDEST_BEAT)
     body = bytearray(_HEADER.size)

@@ -35,7 +35,7 @@ HOST_REGION = 255
 FLIPPED = 1
 MACHINE, CPU = 0, 1
 CORE_LSB = 8
-"""The core in the first word of a machine step, above its kind."""
+"""The lowest bit of the core in the first word of a machine step, above its kind."""
 TENSOR_WORDS, STEP_WORDS, CONVERSION_WORDS = 10, 4, 5
 WIDEST_BEAT = 64
 _KINDS = {"int": 0, "uint": 1, "float": 2, "bool": 3}
@@ -44,7 +44,7 @@ _CHECKSUM_WORD = 3
 
 @dataclass(frozen=True)
 class Header:
-    """The words at the beginning; the sizes of the regions are in bytes."""
+    """The words at the beginning. The sizes of the regions are in bytes."""
 
     magic: int
     version: int
@@ -70,7 +70,8 @@ class Header:
 
 
 def text_image(program: Program, align: int = 4) -> tuple[bytes, list[int]]:
-    """The instructions as bytes, and where each machine step begins, at multiples of ``align``; 4: as in the program."""
+    """The instructions as bytes, and where each machine step begins, at multiples of ``align``. With 4 they lie as in the
+    program."""
     steps = [step for step in program.run_order if isinstance(step, MachineStep)]
     if align == 4:
         return _pack(program.words), [4 * step.first_word for step in steps]
@@ -83,7 +84,7 @@ def text_image(program: Program, align: int = 4) -> tuple[bytes, list[int]]:
 
 
 def host_table(program: Program, align: int = 4) -> bytes:
-    """The table; ``align`` is that of the image of the instructions that it goes with."""
+    """The table. ``align`` is that of the image of the instructions that it belongs to."""
     text, starts = text_image(program, align)
     names = _Names()
     numbers: dict[str, int] = {}
@@ -153,14 +154,14 @@ def _layout(tensor: TensorBuffer | HostTensor) -> tuple[int, ...]:
 
 
 def type_code(name: str) -> int:
-    """The code of a numpy type; 0 for a type that C has no name for."""
+    """The code of a numpy type, or 0 for a type that C has no name for."""
     kind = name.rstrip("0123456789")
     bits = name[len(kind) :] or "8"
     return int(bits) // 8 + 16 * _KINDS[kind] if kind in _KINDS and len(bits) < 4 else 0
 
 
 def _conversions(step: CpuStep, program: Program, buffers: set[str]) -> tuple[Conversion, ...]:
-    """The conversions of a step if each of them lies between an array of the host and a buffer."""
+    """The conversions of a step, if each of them lies between an array of the host and a buffer; else none."""
     given = {tensor.name for tensor in program.inputs} - buffers
     wanted = {tensor.name for tensor in program.outputs} - buffers
     inward = (c.source in given and c.target in buffers for c in step.conversions)
@@ -169,7 +170,8 @@ def _conversions(step: CpuStep, program: Program, buffers: set[str]) -> tuple[Co
 
 
 def _ends(conversion: Conversion, program: Program, numbers: dict[str, int]) -> tuple[int, int, int]:
-    """Its way, the place of the host's tensor among the inputs or outputs, and the number of the tensor in DRAM."""
+    """The direction of a conversion, the place of the host's tensor among the inputs or outputs, and the number of the tensor
+    in DRAM."""
     inputs, outputs = ([tensor.name for tensor in tensors] for tensors in (program.inputs, program.outputs))
     if conversion.source in inputs:
         return 0, inputs.index(conversion.source), numbers[conversion.target]
@@ -177,7 +179,7 @@ def _ends(conversion: Conversion, program: Program, numbers: dict[str, int]) -> 
 
 
 def _float_bits(value: float) -> int:
-    """The bits of the nearest float32; scales beyond its range become the greatest or the least."""
+    """The bits of the nearest float32. Scales beyond its range become the greatest or the least."""
     try:
         (bits,) = struct.unpack("<I", struct.pack("<f", value))
     except OverflowError:
@@ -194,7 +196,7 @@ def _pack(words: Sequence[int]) -> bytes:
 
 
 class _Names:
-    """Names, each once."""
+    """The names of the table, each once."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}

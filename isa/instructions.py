@@ -21,7 +21,7 @@ class Unit(enum.IntEnum):
     POOL = 3
     MISC = 4
     ROW = 5
-    # Of its number: an enumeration's own is computed in Python, a million times in a compilation.
+    # The hash of the number. An enumeration computes its own in Python, a million times in a compilation.
     __hash__ = int.__hash__
 
 

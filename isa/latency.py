@@ -5,48 +5,48 @@ from __future__ import annotations
 from isa.config import MachineConfig
 
 OPERAND_LATENCY = 2
-"""Cycles from the operands of a cascade's last DSP to the sum, without the sum's own register: operand, product."""
+"""The cycles from the operands of a cascade's last DSP to the sum, without the sum's own register: operand, product."""
 FAST_OPERAND_LATENCY = 3
 """``OPERAND_LATENCY`` of DSPs at twice the clock, in cycles of that clock: operand, the operand whose turn it is, product."""
 TREE_RADIX = 4
-"""Operands that one register stage of a tree of adders adds."""
+"""The operands that one register stage of a tree of adders adds."""
 
 
 BANK_LATENCY = 3
-"""Cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
+"""The cycles from the grant of a feature-map read to its data: bank's address, bank, bank's output register."""
 MISC_ROUNDING = 4
-"""Register stages from an exact sum of MISC to a whole number."""
+"""The register stages from an exact sum of MISC to a whole number."""
 MISC_FINISH = 4
-"""Register stages from that whole number to its byte: sum, lower bound, upper bound, table."""
+"""The register stages from that whole number to its byte: sum, lower bound, upper bound, table."""
 _REQUANTISE = 8
-"""Register stages of a requantiser whose multipliers run on the machine's clock."""
+"""The register stages of a requantiser whose multipliers run on the machine's clock."""
 RECORD_CYCLES = 2
-"""Of LOADW, from one record to the next (``hw/move/product_records.py``)."""
+"""The cycles of LOADW from one record to the next (``hw/move/product_records.py``)."""
 _PRODUCT_SETTLE = 5
-"""From the last step of LOADW's weights, or of its sums, to its last record, besides the tree of adders."""
+"""The cycles from the last step of LOADW's weights, or of its sums, to its last record, without the tree of adders."""
 SHIFT = 6
-"""Register stages of a requantiser whose scales are powers of two."""
+"""The register stages of a requantiser whose scales are powers of two."""
 ACTIVATE = 3
-"""Cycles from an int16 to its byte, the table's own included."""
+"""The cycles from an int16 to its byte, the table's own included."""
 
 
 def requantise_latency(config: MachineConfig) -> int:
-    """Cycles from a sum to its int16. At twice the clock the product's operands have a register of their own."""
+    """The cycles from a sum to its int16. At twice the clock the product's operands have a register of their own."""
     return _REQUANTISE + (config.array_clock > 1)
 
 
 def product_latency(config: MachineConfig) -> int:
-    """Cycles from two registers to the product of their numbers; at twice the clock a multiplier serves two lanes."""
+    """The cycles from two registers to the product of their numbers. At twice the clock a multiplier serves two lanes."""
     return 1 if config.array_clock == 1 else 3
 
 
 def post_latency(config: MachineConfig) -> int:
-    """Cycles from a sum that is finished to its byte."""
+    """The cycles from a finished sum to its byte."""
     return requantise_latency(config) + ACTIVATE
 
 
 def conv_post_latency(config: MachineConfig) -> int:
-    """Cycles from a finished sum of CONV to its byte; CONV's lanes may only shift."""
+    """The cycles from a finished sum of CONV to its byte. CONV's lanes may only shift."""
     return SHIFT + ACTIVATE if config.conv_shifts else post_latency(config)
 
 
@@ -56,7 +56,7 @@ def pool_by_turns(config: MachineConfig) -> bool:
 
 
 def pool_latency(config: MachineConfig) -> int:
-    """Cycles from a tap at POOL to the sums.
+    """The cycles from a tap at POOL to the sums.
 
     Plain: bytes, operands, products, the sum of a step's products if there are several, sums. Packed: bytes, operand and
     product register, one for each DSP of a cascade over the taps, sums. By turns: bytes, bytes and taps, products, sums.
@@ -69,23 +69,25 @@ def pool_latency(config: MachineConfig) -> int:
 
 
 def misc_factors(config: MachineConfig) -> int:
-    """Cycles from a slice of MISC to the first factors of its lanes: by way of ``x y``, or of a tree of two lanes a stage."""
+    """The cycles from a slice of MISC to the first factors of its lanes: by way of ``x y``, or of a tree of two lanes a
+    stage."""
     return max(4, 2 + (config.misc_lanes - 1).bit_length())
 
 
 def misc_latency(config: MachineConfig) -> int:
-    """Cycles from a slice of MISC to its bytes: factors, products, sum, constant, rounding, finish."""
+    """The cycles from a slice of MISC to its bytes: factors, products, sum, constant, rounding, finish."""
     return misc_factors(config) + product_latency(config) + 2 + MISC_ROUNDING + MISC_FINISH
 
 
 def misc_room(config: MachineConfig) -> int:
-    """Words that may be between the first slice of MISC and its write port, so many that none waits for another's room: beside
-    arithmetic and finish, slice, word, two of the queue, what is given back, room and beginning."""
+    """The words that may be between the first slice of MISC and its write port. They are so many that no word waits for the
+    room of another: beside arithmetic and finish they cover slice, word, two of the queue, what is given back, room and
+    beginning."""
     return -(-(misc_latency(config) + 7 + config.misc_parts - 1) // config.misc_parts) + 1
 
 
 def array_latency(config: MachineConfig) -> int:
-    """Cycles from the array's operands to its sums.
+    """The cycles from the array's operands to its sums.
 
     Plain: operand register, product register, one for each stage of the tree over the lanes. Packed: operand and product
     register, one for each DSP of a cascade, and the stages of the tree over the cascades. With ``array_clock`` 2 the cascade
@@ -100,18 +102,19 @@ def array_latency(config: MachineConfig) -> int:
 
 
 def raster_rounds(lanes: int) -> int:
-    """Cycles that a raster takes to double its multiples of a step until it has as many as ``lanes``, after it was given the
-    step, and twice that."""
+    """The cycles that a raster takes to double its multiples of a step until it has as many as ``lanes``. It begins with the
+    step and twice the step."""
     return max(0, (lanes - 1).bit_length() - 1)
 
 
 def cascade_start(config: MachineConfig) -> int:
-    """Cycles of twice the clock by which a cascade begins later, so that its first sum comes in the first half of a cycle."""
+    """The cycles of twice the clock by which a cascade begins later, so that its first sum comes in the first half of a
+    cycle."""
     return (FAST_OPERAND_LATENCY + config.cascade_length) % 2
 
 
 def tree_stages(terms: int) -> int:
-    """Register stages of a tree of adders over ``terms`` operands."""
+    """The register stages of a tree of adders over ``terms`` operands."""
     stages = 0
     while terms > 1:
         terms = -(-terms // TREE_RADIX)
@@ -120,7 +123,7 @@ def tree_stages(terms: int) -> int:
 
 
 def product_settle(config: MachineConfig) -> int:
-    """Cycles from the last step of LOADW to the end of its last record."""
+    """The cycles from the last step of LOADW to the end of its last record."""
     return _PRODUCT_SETTLE + tree_stages(config.ic_p)
 
 

@@ -1,4 +1,5 @@
-"""Whether an ONNX model says that bytes of it lie in other files: read from its wire format, so that nothing else is needed."""
+"""Finds whether an ONNX model says that bytes of it lie in other files. It reads the wire format, so that nothing else is
+needed."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ _FIELDS: dict[str, dict[int, str]] = {
     "sparse": {1: _TENSOR, 2: _TENSOR},
     _TENSOR: {},
 }
-"""For each message, the fields that lead to tensors, and what they hold (``onnx.proto``)."""
+"""For each message the fields that lead to tensors, and what they hold (``onnx.proto``)."""
 _NAME, _EXTERNAL_DATA, _DATA_LOCATION = 8, 13, 14
 _ORT_FORMAT = b"ORTM"
-"""At byte 4 of a model in onnxruntime's own format, which it takes, too."""
+"""The bytes from byte 4 on of a model in onnxruntime's own format, which onnxruntime takes, too."""
 _VARINT, _FIXED64, _BYTES, _START, _END, _FIXED32 = range(6)
 
 
 def reads_files(model: bytes) -> str | None:
-    """What of the model would be read from a file; None: nothing. What is no model at all is for onnxruntime to refuse."""
+    """The part of the model that would be read from a file, or None. Bytes that are no model are for onnxruntime to refuse."""
     if model[4:8] == _ORT_FORMAT:
         return "the model is in onnxruntime's own format, which may name files"
     pending: list[tuple[str, memoryview]] = [("model", memoryview(model))]
@@ -44,8 +45,10 @@ def reads_files(model: bytes) -> str | None:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Number and value of each field, up to where the message is damaged. What stands in a group, which ONNX has none of, is
-    taken for fields of the message. Of a tag, protocol buffers see 32 bits."""
+    """The number and value of each field, up to where the message is damaged.
+
+    Fields within a group, which ONNX does not use, are taken for fields of the message. Protocol buffers see 32 bits of a tag.
+    """
     place, end = 0, len(message)
     while place < end:
         tag, place = _varint(message, place)
@@ -66,7 +69,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    """A number and where the next field begins: beyond the end, if it is cut off."""
+    """A number, and where the next field begins. That is beyond the end if the number is cut off."""
     value = 0
     for shift in range(0, 70, 7):
         if place >= len(message):

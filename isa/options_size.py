@@ -1,6 +1,7 @@
-"""What ROW, LOADW and activations of 16 bits add to a machine: a formula through those that were synthesised with and without.
+"""The sizes that ROW, LOADW and activations of 16 bits add to a machine: a formula through machines that were synthesised with
+and without.
 
-Block RAMs are counted. What docs/results/hardware.md says of these machines is what the formula gives, within some percent.
+Block RAMs are counted. The sizes of these machines in docs/results/hardware.md agree with the formula within some percent.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ from isa.config import MachineConfig
 from isa.stages import ROWS_HELD
 
 HALF_BLOCKS = ((512, 36), (1024, 18), (2048, 9))
-"""Words and bits of 18 Kbit."""
+"""The words and bits of a block of 18 Kbit."""
 ROW = {"LUT": (2338.0, 700.0, 14.0), "FF": (1900.0, 650.0, 0.0)}
-"""Of the unit with its lanes at the banks and its receiver; of each lane; of each element of a word."""
+"""The LUTs and flip-flops of ROW: of the unit with its lanes at the banks and its receiver, of each lane, and of each element
+of a word."""
 PRODUCTS = {"LUT": (1235.0, 30.0), "FF": (884.0, 186.0)}
-"""Of LOADW and the weight memory's writes by bytes; of each element of a word."""
+"""The LUTs and flip-flops of LOADW and the weight memory's writes by bytes, and those of each element of a word."""
 LONG_SUM = {"xcup": {"LUT": 90.0, "FF": 104.0}, "xc7": {"LUT": 90.0, "FF": 104.0}, "ecp5": {"LUT": 164.0, "FF": 103.0}}
-"""Of ``act16``, for each sum of the array, by family: on xc7 as on xcup."""
+"""The LUTs and flip-flops of ``act16`` for each sum of the array, by family. Those of xc7 are taken from xcup."""
 ROW_MULTIPLIERS, PRODUCT_MULTIPLIERS = 4, 1
-"""Of each lane; of the records."""
+"""The multipliers of each lane of ROW, and of the records of LOADW."""
 NARROW = 2
-"""Multipliers of 18 bits for one of the wider ones."""
+"""The multipliers of 18 bits that take the place of a wider one."""
 
 
 def options_size(config: MachineConfig, family: str) -> dict[str, float]:
-    """By kind of resource; nothing of a kind that is not here."""
+    """The additional resources of a machine's options, by kind."""
     found = dict.fromkeys(("LUT", "FF", "DSP", "BRAM"), 0.0)
     narrow = family == "ecp5"
     if config.build_rows:
@@ -43,7 +45,7 @@ def options_size(config: MachineConfig, family: str) -> dict[str, float]:
 
 
 def _row_halves(config: MachineConfig) -> int:
-    """Blocks of 18 Kbit: two tables a lane, two copies of the row buffer, the records of NORM by slices."""
+    """The blocks of 18 Kbit: two tables a lane, two copies of the row buffer, the records of NORM by slices."""
     parts = config.row_parts
     held = ROWS_HELD << (config.row_words - 1).bit_length() + (parts - 1).bit_length()
     memories = (

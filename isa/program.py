@@ -1,4 +1,4 @@
-"""The program: what a host needs to run a network on the machine, and what tools need to explain it."""
+"""The program: all that a host needs to run a network on the machine, and that tools need to explain it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from isa.onnx_parts import reads_files
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "float32": 4}
 """The element types that a buffer may have."""
 WHOLE_MODEL = "model"
-"""The CPU subgraph that is the whole quantised network: what the machine's results are compared with."""
+"""The CPU subgraph that is the whole quantised network. The machine's results are compared with it."""
 MOST_DIMENSIONS = 32
 """The most dimensions of a buffer; drivers walk through all of them for each element."""
 _LIMIT = 1 << 32
@@ -26,7 +26,7 @@ _LIMIT = 1 << 32
 
 
 class ProgramError(TilewrightError):
-    """A program, or a program file, that cannot be used."""
+    """Raised for a program, or a program file, that cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,22 @@ class TensorBuffer:
     name: str
     region: Region
     offset: int
-    """First byte, from the base of the region."""
+    """The first byte, from the base of the region."""
     shape: tuple[int, ...]
-    """In the order of the host's array; several dimensions may make up one of the host's."""
+    """The shape in the order of the host's array. Several dimensions may make up one of the host's."""
     type: str = "int8"
     scale: float = 1.0
     zero_point: int = 0
     strides: tuple[int, ...] = ()
-    """Bytes from neighbour to neighbour along each dimension; empty: dense."""
+    """The bytes from neighbour to neighbour along each dimension; empty: dense."""
     host_shape: tuple[int, ...] = ()
-    """Shape of the host's array; empty: ``shape``."""
+    """The shape of the host's array; empty: ``shape``."""
     flipped: bool = False
-    """Memory holds the elements with the top bit toggled (a uint8 tensor within the network)."""
+    """Whether memory holds the elements with the top bit toggled (a uint8 tensor within the network)."""
 
     @property
     def layout(self) -> tuple[int, ...]:
-        """Strides in bytes, dense ones worked out."""
+        """The strides in bytes; dense ones are worked out."""
         if self.strides:
             return self.strides
         sizes = (*self.shape[1:], ELEMENT_BYTES[self.type])
@@ -59,7 +59,7 @@ class TensorBuffer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes from the first to the last element, both included."""
+        """The bytes from the first to the last element, both included."""
         spans = ((size - 1) * stride for size, stride in zip(self.shape, self.layout, strict=True))
         return sum(spans) + ELEMENT_BYTES[self.type]
 
@@ -84,12 +84,12 @@ class HostTensor:
 
 @dataclass(frozen=True)
 class MachineStep:
-    """Run the instructions from ``first_word``, which is START, to END."""
+    """A step that runs the instructions from ``first_word``, which is START, to END."""
 
     first_word: int
     words: int
     core: int = 0
-    """The core that runs them, where several share an image (``Program.phases``)."""
+    """The core that runs them, if several share an image (``Program.phases``)."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,17 @@ class Conversion:
     source: str
     target: str
     scale: float
-    """A float32."""
+    """The scale, a float32."""
     zero_point: int
 
 
 @dataclass(frozen=True)
 class CpuStep:
-    """Run a CPU subgraph."""
+    """A step that runs a CPU subgraph."""
 
     graph: str
     conversions: tuple[Conversion, ...] = ()
-    """Conversions, if the subgraph does nothing else; a host without onnxruntime can run them. Empty if it does something
+    """The conversions, if the subgraph does nothing else. A host without onnxruntime can run them. Empty if it does something
     else."""
 
 
@@ -123,18 +123,18 @@ class Program:
     const: bytes = b""
     """The image of the CONST region: weights, requantisation records, taps, tables."""
     work_bytes: int = 0
-    """Sizes of the regions that the host provides."""
+    """The sizes of the regions that the host provides."""
     input_bytes: int = 0
     output_bytes: int = 0
     buffers: tuple[TensorBuffer, ...] = ()
     cpu_graphs: tuple[CpuGraph, ...] = ()
     debug: tuple[DebugRecord, ...] = field(default=(), repr=False)
-    """Debug records in the order of their word offsets."""
+    """The debug records in the order of their word offsets."""
     steps: tuple[MachineStep | CpuStep, ...] = ()
-    """What the host does, in order; empty: one machine step with all instructions."""
+    """The steps of the host, in order; empty: one machine step with all instructions."""
     inputs: tuple[HostTensor, ...] = ()
     outputs: tuple[HostTensor, ...] = ()
-    """Outputs of the network: each is a buffer of that name, or belongs to CPU subgraphs."""
+    """The outputs of the network. Each is a buffer of that name, or belongs to CPU subgraphs."""
 
     def __post_init__(self) -> None:
         for pc, word in enumerate(self.words):
@@ -153,7 +153,7 @@ class Program:
         self._check_debug()
 
     def region_bytes(self, region: Region) -> int:
-        """Bytes of DRAM that the program uses in a region."""
+        """The bytes of DRAM that the program uses in a region."""
         return {
             Region.CONST: len(self.const),
             Region.WORK: self.work_bytes,
@@ -167,7 +167,7 @@ class Program:
 
     @cached_property
     def phases(self) -> tuple[CpuStep | tuple[MachineStep, ...], ...]:
-        """The run order, with the steps together that different cores may run at the same time: neighbours of rising cores.
+        """The run order, with those steps together that different cores may run at the same time: neighbours of rising cores.
 
         None of them reads or writes what another writes, so one core may as well run them one after the other.
         """
@@ -184,7 +184,7 @@ class Program:
 
     @property
     def cores(self) -> int:
-        """Cores that share an image; 1: one core runs all of it."""
+        """The number of cores that share an image. With 1 one core runs all of it."""
         return 1 + max((step.core for step in self.run_order if isinstance(step, MachineStep)), default=0)
 
     def origin(self, pc: int) -> DebugRecord | None:
@@ -252,7 +252,7 @@ class Program:
 
 
 def _check_whole(graph: CpuGraph) -> None:
-    """A part that names files would make a host read whatever lies there."""
+    """Refuses a part that names files, since it would make a host read whatever lies there."""
     found = reads_files(graph.model)
     if found is not None:
         raise ProgramError(

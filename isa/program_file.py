@@ -34,7 +34,7 @@ from isa.instructions import Region
 from isa.program import Conversion, CpuGraph, CpuStep, HostTensor, MachineStep, Program, ProgramError, TensorBuffer
 
 FORMAT_VERSION = 2
-"""Counts up when a reader of the old format would misunderstand the new one."""
+"""The version of the format. It counts up when a reader of the old format would misunderstand the new one."""
 
 _OWNER, _NOTE_KIND, _NOTE_NAME = "Tilewright", 1, ".note.tilewright"
 _SEAL = struct.Struct("<II32s")
@@ -42,11 +42,11 @@ _DIGEST_BYTES = 32
 _CPU = ".cpu."
 _REGION_SECTION = {region: f".{region.name.lower()}" for region in Region}
 _BEAT_ALIGN = 64
-"""The widest AXI beat: a file that lies at a multiple of it can be run where it is."""
+"""The bytes of the widest AXI beat. A file that lies at a multiple of them can be run where it is."""
 
 
 def program_bytes(program: Program) -> bytes:
-    """The program file; equal programs give equal bytes."""
+    """The bytes of the program file. Equal programs give equal bytes."""
     table, layers = debug.pack(program.debug)
     buffers = [{**dataclasses.asdict(b), "region": b.region.name} for b in program.buffers]
     run = {
@@ -79,13 +79,13 @@ def program_bytes(program: Program) -> bytes:
 
 
 def _described(step: MachineStep | CpuStep) -> dict[str, Any]:
-    """Of a step; core 0 is not told."""
+    """A step as JSON has it. Core 0 is left out."""
     fields = dataclasses.asdict(step)
     return fields if fields.get("core") else {name: value for name, value in fields.items() if name != "core"}
 
 
 def save_program(program: Program, path: str | Path) -> None:
-    """Write the program file, whole or not at all."""
+    """Writes the program file, whole or not at all."""
     try:
         write_atomically(Path(path), program_bytes(program))
     except OSError as error:
@@ -93,7 +93,7 @@ def save_program(program: Program, path: str | Path) -> None:
 
 
 def load_program(path: str | Path, config: MachineConfig | None = None) -> Program:
-    """The program in a file; with a configuration, only one that was made for it."""
+    """The program in a file. With a configuration, it must be one that was made for it."""
     try:
         blob = Path(path).read_bytes()
     except OSError as error:
@@ -102,7 +102,7 @@ def load_program(path: str | Path, config: MachineConfig | None = None) -> Progr
 
 
 def parse_program(blob: bytes, config: MachineConfig | None = None, *, origin: str = "program file") -> Program:
-    """The program in the bytes of a file; ``origin`` is the name that errors carry."""
+    """The program in the bytes of a file. ``origin`` is the name that errors carry."""
     try:
         sections, symbols = elf.read(blob)
         by_name = {section.name: section for section in sections}
@@ -133,14 +133,14 @@ def _digest(unsealed: bytes) -> bytes:
 
 
 def resealed(blob: bytes) -> bytes:
-    """A file that somebody has changed, with the checksum that its content has now."""
+    """The bytes of a changed file with the checksum of its present content."""
     content, _, digest = _sealed({section.name: section for section in elf.read(blob)[0]})
     unsealed = blob.replace(content, content.replace(digest, bytes(_DIGEST_BYTES)), 1)
     return blob.replace(content, content.replace(digest, _digest(unsealed)), 1)
 
 
 def _sealed(sections: Mapping[str, Section]) -> tuple[bytes, int, bytes]:
-    """The note of a file of this format, the configuration hash and the checksum in it."""
+    """The note of a file of this format, and the configuration hash and the checksum in it."""
     content = sections[_NOTE_NAME].data if _NOTE_NAME in sections else b""
     description = elf.note_description(content, _OWNER, _NOTE_KIND)
     if description is None or len(description) < _SEAL.size:
@@ -235,7 +235,8 @@ def _json(sections: Mapping[str, Section], name: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    """A number of at most 64 bits: none of thousands of digits, which cannot even be told."""
+    """Returns a whole number of at most 64 bits. Refuses others, such as one of thousands of digits, which cannot even be
+    printed."""
     if (value := int(text)).bit_length() > 64:
         raise ValueError(f"a number of {value.bit_length()} bits")
     return value

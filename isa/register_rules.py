@@ -77,7 +77,7 @@ def access(register: Register) -> Access:
 
 
 def after_reset(register: Register) -> str:
-    """As the reference page prints it."""
+    """The value after a reset as the reference page prints it."""
     if register in OF_THE_MACHINE:
         return "the machine's"
     value = AFTER_RESET.get(register, 0)

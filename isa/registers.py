@@ -105,7 +105,7 @@ class Status(enum.IntFlag):
 
 
 MACHINE_BYTES = 0x1000
-"""From the registers of one machine to those of the next, where a chip has several."""
+"""The bytes from the registers of one machine to those of the next, where a chip has several."""
 ID_VALUE = int.from_bytes(b"TLWR", "little")
 NO_LIMIT = 0xFFFFFFFF
 """The value of a LIMIT register that limits nothing."""

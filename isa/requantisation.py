@@ -31,7 +31,7 @@ ONE = 1 << ONE_SHIFT
 BIAS_BITS = 32
 SUM_BITS = 32
 LONG_SUM_BITS = 36
-"""Bits of a sum of products of weights and 16 bits: of weights that amount to 2^20 at most, whatever the inputs."""
+"""The bits of a sum of products of weights and 16 bits, for weights that amount to 2^20 at most, whatever the inputs."""
 MANTISSA_BITS = 26
 NIBBLES_BITS = 4
 _BIAS_MASK = (1 << BIAS_BITS) - 1
@@ -39,15 +39,15 @@ _SIGN = 1 << (BIAS_BITS - 1)
 _NIBBLES_AT = BIAS_BITS + MANTISSA_BITS
 _DOUBLED_AT = _NIBBLES_AT + NIBBLES_BITS
 _LAST_SHIFT = 60
-"""``2^31 M / 2^S`` is less than one half where ``S`` is greater."""
+"""The greatest ``S`` for which ``2^31 M / 2^S`` can reach one half."""
 
 Whole = TypeVar("Whole", int, NDArray[np.int64])
 
 
 def packed(bias: Whole, mantissa: Whole, shift: Whole) -> Whole:
-    """Records of ``M / 2^S``: any M below 2^24 and S up to 63, or what ``unpacked`` gives.
+    """Records of ``M / 2^S``, with any M below 2^24 and S up to 63, or with what ``unpacked`` gives.
 
-    Where no sum is worth one half, M is 0 and the nibbles are all that there can be.
+    If no sum can reach one half, M is 0 and the nibbles have their greatest value.
     """
     seen = shift <= _LAST_SHIFT
     factor, nibbles = mantissa << (-shift & 2), (shift + 3) >> 2
@@ -60,7 +60,7 @@ def packed(bias: Whole, mantissa: Whole, shift: Whole) -> Whole:
 
 
 def unpacked(record: Whole) -> tuple[Whole, Whole, Whole]:
-    """Bias, and M and S of a scale ``M / 2^S``: M of 26 bits, S from -1 to 60."""
+    """The bias, and M and S of a scale ``M / 2^S``: M of 26 bits, S from -1 to 60."""
     bias = ((record & _BIAS_MASK) ^ _SIGN) - _SIGN
     mantissa = record >> BIAS_BITS & ((1 << MANTISSA_BITS) - 1)
     nibbles, doubled = record >> _NIBBLES_AT & ((1 << NIBBLES_BITS) - 1), record >> _DOUBLED_AT & 1
@@ -68,5 +68,5 @@ def unpacked(record: Whole) -> tuple[Whole, Whole, Whole]:
 
 
 def shifted_only(mantissa: Whole) -> Whole:
-    """The mantissa that lanes without a multiplier take a mantissa for: its highest bit tells one of two."""
+    """The mantissa that lanes without a multiplier use in place of a mantissa. Its highest bit selects one of two."""
     return ONE << (mantissa >> (MANTISSA_BITS - 2) & 2)

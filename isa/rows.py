@@ -26,9 +26,9 @@ Ints = npt.NDArray[np.int64]
 
 E_BITS, T_BITS = 31, 35
 T_SHIFT = 4
-"""A numerator lacks so many bits of the denominator's point."""
+"""The bits that a numerator's binary point has less than a denominator's."""
 MOST_QUOTIENT = 255
-"""Whatever is more is clamped, too."""
+"""The greatest quotient. A greater one would be clamped, too."""
 D_BITS, D_FRACTION, K_BITS = 56, 14, 48
 R_BITS, Q_POINT = 28, 62
 P_SHIFT, U_SHIFT, U_POINT = 20, 8, 27
@@ -38,7 +38,7 @@ MOST_F, F_STEP, SHIFTS = 45, 3, 4
 
 
 class RowError(TilewrightError):
-    """A softmax or normalisation whose numbers ROW cannot hold."""
+    """Raised for a softmax or normalisation whose numbers ROW cannot hold."""
 
 
 def exponentials(scale: float, output_scale: float) -> tuple[Ints, Ints]:
@@ -54,7 +54,7 @@ def exponentials(scale: float, output_scale: float) -> tuple[Ints, Ints]:
 
 
 def factors(gamma: npt.ArrayLike, beta: npt.ArrayLike, output_scale: float) -> tuple[Ints, Ints, int]:
-    """``G`` and ``B`` of each channel, and ``shift``: the least that holds them all."""
+    """``G`` and ``B`` of each channel, and the least ``shift`` that holds them all."""
     wanted = np.asarray(gamma, np.float64) / output_scale, np.asarray(beta, np.float64) / output_scale
     for shift in range(SHIFTS):
         point = MOST_F - F_STEP * shift
@@ -68,7 +68,7 @@ def factors(gamma: npt.ArrayLike, beta: npt.ArrayLike, output_scale: float) -> t
 
 
 def below_root(epsilon: float, length: int, scale: float) -> int:
-    """``K`` of rows of so many elements, whose steps are ``scale``; at least 1, for a root of 0 has no reciprocal."""
+    """``K`` for rows of ``length`` elements with steps of ``scale``. It is at least 1, since a root of 0 has no reciprocal."""
     k = round(epsilon * length**2 / scale**2 * (1 << D_FRACTION))
     if not 0 <= k < 1 << K_BITS:
         raise RowError(
@@ -86,7 +86,7 @@ def exp_words(e: Ints, t: Ints) -> npt.NDArray[np.uint8]:
 
 
 def exp_tables(words: npt.NDArray[np.uint8]) -> tuple[Ints, Ints]:
-    """What ROW takes of these words."""
+    """``E`` and ``T`` of these words."""
     wide = np.zeros((256, 16), np.uint8)
     wide[:, :4], wide[:, 8:13] = words[:, :4], words[:, 4:]
     e, t = wide.view("<i8").T

@@ -5,7 +5,7 @@ from __future__ import annotations
 from isa.table import Field, Rule
 
 _ADDRESS = 20
-"""Bits of a feature-map word address or stride in an instruction."""
+"""The bits of a feature-map word address or stride in an instruction."""
 
 
 def fm(name: str, doc: str) -> Field:
@@ -16,7 +16,7 @@ def fm(name: str, doc: str) -> Field:
 DRAM = (Field("offset", 32, "first byte, from the base of the region"),)
 
 PIXEL_RULES = (
-    # One number is less than another, and not that: at most as great would cost hardware whether they are equal.
+    # Both rules compare with "less" alone. With "at most" the hardware would also have to find whether the numbers are equal.
     Rule("step > run (pixels apart in DRAM) needs lead = 0", lambda f, c: ((f.step > f.run) == 0) | (f.lead == 0)),
     Rule(
         "step < run (overlapping windows) needs run <= window_bytes of the configuration",

@@ -1,4 +1,4 @@
-"""Machines for a chip: like a preset, with the largest array that leaves room, by the estimate of sizes."""
+"""Suggests machines for a chip: like a preset, with the largest array that leaves room, by the estimate of sizes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ ARRAYS = (
     (4, 4, 1), (8, 4, 1), (8, 8, 1), (8, 8, 2), (16, 8, 2), (16, 16, 1), (16, 16, 2), (24, 12, 2), (32, 16, 2), (32, 16, 4),
     (32, 32, 4),
 )  # fmt: skip
-"""Input channels, output channels, pixels."""
+"""The arrays that are tried: input channels, output channels, pixels."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Suggestion:
-    """A machine, and what it is expected to take of the chip."""
+    """A machine, and the resources of the chip that it is expected to take."""
 
     config: MachineConfig
     sizes: tuple[Estimate, ...]
 
 
 def suggestions(chip: Chip, spare: float) -> list[Suggestion]:
-    """Machines that leave the part ``spare`` of the LUTs: the largest array first, then the most memory."""
+    """The machines that leave the share ``spare`` of the LUTs free: the largest array first, then the most memory."""
     every = [Suggestion(config, tuple(estimate(config, chip.family))) for config in _candidates(chip)]
     if not every[0].sizes:
         raise ConfigError(f"chip {chip.name}: no machine of its family {chip.family} was measured; use tilewright size instead")
@@ -42,12 +42,12 @@ def suggestions(chip: Chip, spare: float) -> list[Suggestion]:
 
 
 def _fits(size: Estimate, chip: Chip, spare: float) -> bool:
-    """LUTs leave room for routing; everything else may be used up."""
+    """Whether a resource fits. LUTs leave room for routing; all others may be used up."""
     return size.number <= chip.capacity.get(size.kind, 0) * (1 - spare if size.kind == "LUT" else 1)
 
 
 def _candidates(chip: Chip) -> Iterator[MachineConfig]:
-    """Presets as they are, and each preset with other arrays: lanes that finish results grow with the array."""
+    """Presets as they are, and each preset with other arrays. The lanes that finish results grow with the array."""
     text = chip.name if chip.name in CHIPS else described({"name": chip.name, "family": chip.family, **chip.capacity})
     for preset in PRESETS.values():
         own = chip_of(preset.chip)

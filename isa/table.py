@@ -14,7 +14,7 @@ WORD_BITS = 32
 
 
 class TableError(TilewrightError):
-    """The instruction table contradicts itself."""
+    """Raised if the instruction table contradicts itself."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Field:
     doc: str = ""
     signed: bool = False
     nonzero: bool = False
-    """A count of nothing: zero makes the instruction illegal."""
+    """Whether it is a count of something, so that zero makes the instruction illegal."""
     enum: type[enum.IntEnum] | None = None
-    """The names of the values; a value without one makes the instruction illegal."""
+    """The names of the values. A value without a name makes the instruction illegal."""
     words: bool = False
-    """Counts feature-map words, modulo those that the machine's addresses tell apart."""
+    """Whether it counts feature-map words, modulo those that the machine's addresses tell apart."""
     needs: str = ""
     """The switch of the configuration without which these bits are reserved; empty: none."""
 
@@ -64,13 +64,13 @@ class Rule:
 
 
 def is_built(part: Field | Rule, config: Any) -> bool:
-    """The machine has this field, or the fields of this rule."""
+    """Whether the machine has this field, or the fields of this rule."""
     return not part.needs or bool(getattr(config, part.needs))
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A field and where it lies in the instruction."""
+    """A field and its place in the instruction."""
 
     field: Field
     word: int
@@ -84,7 +84,7 @@ class Instruction:
     name: str
     opcode: int
     unit: enum.IntEnum | None
-    """The unit whose queue it enters; None: the dispatcher executes it."""
+    """The unit whose queue it enters, or None if the dispatcher executes it."""
     doc: str
     words: tuple[tuple[Field, ...], ...]
     """The words after the header."""
@@ -104,7 +104,7 @@ class Instruction:
                 seen.add(f.name)
 
     def built(self, config: Any) -> Instruction:
-        """This row on a machine: what needs a switch that is off is reserved there."""
+        """The row for a machine. A field that needs a switch that is off is reserved there."""
         if all(is_built(f, config) for f in self.fields.values()) and all(is_built(rule, config) for rule in self.rules):
             return self
         words = tuple(tuple(f if is_built(f, config) else reserved(f.bits) for f in word) for word in self.words)
@@ -112,7 +112,7 @@ class Instruction:
 
     @cached_property
     def length(self) -> int:
-        """Words including the header."""
+        """The number of words, the header included."""
         return 1 + len(self.words)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""By which ways words go between the lanes of the units and the banks of the feature-map buffer, and how many at a time.
+"""The ways that words go between the lanes of the units and the banks of the feature-map buffer, and how many go at a time.
 
-Lanes that move few words share a way, which takes multiplexers away. ``hw/buffers/feature_map.py`` builds the ways, and
+Lanes that move few words share a way, which saves multiplexers. ``hw/buffers/feature_map.py`` builds the ways, and
 ``sim/cycle/walks.py`` counts what waiting on them costs.
 """
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ways:
-    """What lanes have in common on the way to the banks."""
+    """The ways that lanes share to the banks."""
 
     shared: bool
-    """All writes share a way, and so do the reads of SAVE, MISC and ROW. A machine of one phase shares neither: its
+    """Whether all writes share a way, and so do the reads of SAVE, MISC and ROW. A machine of one phase shares neither: its
     units would wait for each other in every cycle."""
     slow_writers: bool
-    """CONV, POOL, MISC and ROW together write at most one word in a cycle: on a machine of one phase they share a way."""
+    """Whether CONV, POOL, MISC and ROW together write at most one word in a cycle. On a machine of one phase they then share a
+    way."""
     serial_reads: bool
-    """SAVE, MISC and ROW together read at most one word in a cycle: their way carries no more."""
+    """Whether SAVE, MISC and ROW together read at most one word in a cycle, so that their way carries no more."""
 
     @classmethod
     def of(cls, config: MachineConfig) -> Ways:
         shared = config.fm_phases > 1
         moved = Fraction(config.axi_bytes, config.ic_p)
-        """Words that LOAD or SAVE moves in a cycle, at a beat in each."""
+        """The words that LOAD or SAVE moves in a cycle, at a beat in each."""
         misc = Fraction(1, config.misc_parts)
         row = Fraction(1, config.row_parts) if config.build_rows else Fraction(0)
         conv = Fraction(config.conv_ports * config.words_per_chunk, max(config.conv_parts, config.words_per_chunk))

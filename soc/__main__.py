@@ -23,9 +23,9 @@ from tilewright.options import write_file
 
 LIBRARIES = ("litex", "litedram", "migen", "pythondata_cpu_vexriscv")
 SMALL, LARGE = "nano", "ulx3s"
-"""The machines that an LFE5U-25F and an LFE5U-85F hold beside the rest of the system."""
+"""The machines that fit an LFE5U-25F and an LFE5U-85F beside the rest of the system."""
 CYCLES = 100_000_000
-"""What a simulation may take."""
+"""The most cycles of a simulation."""
 _LINE = re.compile(r"image (\d+): class (\d+), outputs (\w{8}), (\d+) cycles")
 _ALL = re.compile(r"(\d+) images, \d+ interrupts, (\d+) cycles of the processor")
 
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def unavailable() -> str:
-    """Why no system can be made here; empty if it can."""
+    """Why no system can be made here; empty if one can."""
     lacking = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if lacking:
         return f"Python package {lacking[0]} is not installed: pip install 'tilewright[soc]'"
@@ -71,7 +71,8 @@ def write_package(config: MachineConfig, folder: Path) -> None:
 
 
 def simulate(config: MachineConfig, out: Path, memory: str, count: int) -> int:
-    """Outputs are to be those of Python's runtime; with the memory of the benches, cycles too."""
+    """Simulates the system, and compares its outputs with those of Python's runtime; with the memory of the benches, the cycles
+    too."""
     from soc.build import simulator, write_system
     from soc.simulation import SimulatedSystem
 
@@ -96,7 +97,7 @@ def simulate(config: MachineConfig, out: Path, memory: str, count: int) -> int:
 
 
 def compare(found: list[Answer], expected: list[Answer], *, with_cycles: bool) -> int:
-    """How many images differ; said."""
+    """Prints and returns how many images differ."""
     pairs = list(zip(found, expected, strict=False))
     outputs = sum((a.number, a.found, a.checksum) != (b.number, b.found, b.checksum) for a, b in pairs)
     outputs += abs(len(found) - len(expected))

@@ -1,4 +1,4 @@
-"""From the system's Verilog to a bitstream with the open tools: yosys, nextpnr-ecp5, ecppack."""
+"""Makes a bitstream of the system's Verilog with the open tools: yosys, nextpnr-ecp5, ecppack."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from tilewright.commands.place import PLACERS
 ARCHITECTURES = {"LFE5U-25F": "--25k", "LFE5U-85F": "--85k"}
 NEXTPNR_PACKAGE, SPEED = "CABGA381", "6"
 BOARD_MHZ = 45
-"""Clock of the system on the ULX3S."""
+"""The clock of the system on the ULX3S, in MHz."""
 
 
 @dataclass(frozen=True)
 class Bitstream:
-    """What the tools made of a system."""
+    """The bitstream of a system, and what the tools tell of it."""
 
     path: Path
     tools: str
     cells: dict[str, tuple[int, int]]
-    """Used and available, by type."""
+    """The cells used and available, by type."""
     clocks: dict[str, tuple[float, float]]
-    """MHz reached and asked, by clock."""
+    """The MHz reached and asked, by clock."""
 
 
 def write_sources(soc: Any, folder: Path, program: Program, images: NDArray[np.float32]) -> None:
-    """Verilog, pins (``system.lpf``) and yosys' script (``system.ys``), the firmware in the ROM."""
+    """Writes the Verilog, the pins (``system.lpf``) and yosys' script (``system.ys``), with the firmware in the ROM."""
     soc.finalize()
     words = build_firmware(folder / "firmware", system_header(soc), soc.mem_regions, soc.machine_config, program, images)
     soc.init_rom("rom", words)
@@ -46,7 +46,7 @@ def write_sources(soc: Any, folder: Path, program: Program, images: NDArray[np.f
 
 
 def make_bitstream(folder: Path, device: str, mhz: float, report: Callable[[str], None], seed: int = 1) -> Bitstream:
-    """Synthesise, place, route and pack what lies in ``folder``; logs and nextpnr's report stay there."""
+    """Synthesises, places, routes and packs what lies in ``folder``. Logs and nextpnr's report stay there."""
     yosys, nextpnr, ecppack = (find_tool(name) for name in ("yosys", "nextpnr-ecp5", "ecppack"))
     report(f"{yosys.version}: synthesis")
     yosys.run(["-q", f"{TOP}.ys"], folder)

@@ -1,4 +1,4 @@
-"""From a described system to its Verilog with the firmware in its ROM, and to a simulator of it."""
+"""Makes the Verilog of a described system with the firmware in its ROM, and a simulator of it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ OPTIONS = (
     "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style", "-Wno-MULTIDRIVEN", "-Wno-COMBDLY", "-Wno-UNOPTFLAT",
     "--top-module", TOP, "-Mdir", ".", "-o", "../simulator",
 )  # fmt: skip
-"""The last three are what LiteX's Verilog asks for: it assigns with <= everywhere, and `memory.v` has two writers."""
+"""The options of Verilator. LiteX's Verilog needs the last three: it assigns with <= everywhere, and `memory.v` has two
+writers."""
 _COMMENT = re.compile(r"^//.*$", re.MULTILINE)
 
 
 def write_system(soc: Any, folder: Path, program: Program, images: NDArray[np.float32]) -> list[Path]:
-    """Its Verilog, with the firmware in the ROM, in ``folder``; all of its sources."""
+    """Writes the system's Verilog, with the firmware in the ROM, to ``folder``; returns all of its sources."""
     soc.finalize()
     words = build_firmware(folder / "firmware", system_header(soc), soc.mem_regions, soc.machine_config, program, images)
     soc.init_rom("rom", words, auto_size=False)
@@ -41,7 +42,8 @@ def write_system(soc: Any, folder: Path, program: Program, images: NDArray[np.fl
 
 
 def simulator(sources: Sequence[Path]) -> Path:
-    """A program that runs the system, from the cache or built; the ROM's content is read when it runs, from its folder."""
+    """The program that runs the system, from the cache or newly built. It reads the ROM's content from its folder when it
+    runs."""
     files = [*sources, HARNESS]
     texts = [_COMMENT.sub("", path.read_text()) for path in files]  # LiteX's comments tell the time
     key = hashlib.sha256(repr((texts, OPTIONS, compiler_versions("verilator", brief=True))).encode()).hexdigest()[:24]

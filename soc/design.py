@@ -28,13 +28,13 @@ from isa.config import MachineConfig
 ROM_BYTES = 1 << 16
 SRAM_BYTES = 1 << 14
 MACHINE_ORIGIN = 0x9000_0000
-"""Of the machine's registers: where the processor caches nothing."""
+"""The address of the machine's registers, where the processor caches nothing."""
 CPU_VARIANT = "standard"
-"""RV32IM with caches of 4 KB each; what is written goes through to memory."""
+"""The variant of the processor: RV32IM with caches of 4 KB each, which write through to memory."""
 
 
 class SystemOnChip(SoCCore):
-    """Processor, ROM, SRAM, UART and timer; boards add memory and the machine."""
+    """The processor, ROM, SRAM, UART and timer. Boards add memory and the machine."""
 
     def __init__(self, platform: Any, clock_hz: float, config: MachineConfig, uart: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What the system runs: the demo's network, held-out images, and what Python's runtime makes of them on the RTL."""
+"""The work of the system: the demo's network, held-out images, and the answers of Python's runtime on the RTL."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DEMO = Path(__file__).parents[1] / "demo"
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one image; the firmware prints the same."""
+    """The answer for one image. The firmware prints the same."""
 
     number: int
     found: int
-    """The class."""
+    """The class that was found."""
     checksum: int
-    """CRC-32 of the outputs, all of their bits."""
+    """The CRC-32 of all bits of the outputs."""
     cycles: int
-    """Of the machine, from start to done."""
+    """The cycles of the machine, from start to done."""
 
     def __str__(self) -> str:
         return f"image {self.number}: class {self.found}, outputs {self.checksum:08x}, {self.cycles} cycles"
@@ -45,7 +45,7 @@ def digits_images(count: int) -> NDArray[np.float32]:
 
 
 def answers(program: Program, images: NDArray[np.float32]) -> list[Answer]:
-    """Image by image, on the RTL with the memory of the benches."""
+    """The answers for all images, on the RTL with the memory of the benches."""
     found = []
     for number in range(len(images)):
         run = Run(program, make_engine("rtl", program.config))

@@ -1,4 +1,4 @@
-"""The firmware: what it must know of a system, and how it is compiled."""
+"""The firmware: the header that describes its system, and its build."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ OPTIONS = (
 STACK_BYTES = 4096
 _CONTROL = {"SEL": 1, "CKE": 2, "ODT": 4, "RESET_N": 8}
 _COMMAND = {"CS": 1, "WE": 2, "CAS": 4, "RAS": 8}
-"""Bits of LiteDRAM's two registers by which software leads the memory."""
+"""The bits of LiteDRAM's two registers with which software controls the memory."""
 
 
 class FirmwareError(TilewrightError):
-    """Firmware that cannot be made."""
+    """Raised for firmware that cannot be made."""
 
 
 def missing() -> str:
-    """What keeps firmware from being made here, with the remedy; empty if nothing does."""
+    """The tool that is missing to make firmware here, with the remedy; empty if nothing is missing."""
     if shutil.which(COMPILER) is None:
         return f"{COMPILER} is not installed: {PACKAGES}"
     probe = subprocess.run([COMPILER, f"--specs={LIBRARY}", "-E", "-x", "c", "/dev/null"], capture_output=True, check=False)
@@ -78,7 +78,7 @@ def _sdram(soc: Any) -> Iterator[str]:
 def build_firmware(
     folder: Path, header: str, regions: Any, config: MachineConfig, program: Program, images: NDArray[np.float32]
 ) -> list[int]:
-    """The words of the ROM. What was made stays in ``folder``: ``firmware.elf`` among it."""
+    """The words of the ROM. All that was made stays in ``folder``, ``firmware.elf`` among it."""
     if reason := missing():
         raise FirmwareError(f"firmware: {reason}")
     folder.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from soc.design import MACHINE_ORIGIN, SystemOnChip, machine_module
 
 MEMORIES = ("bench", "sdram")
 CLOCK_HZ = BOARD_MHZ * 1e6
-"""As on the board: the controller's times are counted in it."""
+"""The clock as on the board, in which the controller's times are counted."""
 BENCH_BYTES = 1 << 20
 SDRAM_BITS = 16
 HERE = Path(__file__).parent

@@ -17,11 +17,11 @@ from isa.config import MachineConfig
 from soc.design import MACHINE_ORIGIN, SystemOnChip, machine_module
 
 DEVICES = ("LFE5U-85F", "LFE5U-25F")
-"""Sizes that the board is sold with, and that this project tells something of."""
+"""The sizes that the board is sold with and that this project knows."""
 PACKAGE = "6BG381C"
 CRYSTAL_HZ = 25e6
 SDRAM_PHASE = 90
-"""By so many degrees the chip's clock comes later: its commands are stable by then."""
+"""The degrees by which the chip's clock comes later. Its commands are stable by then."""
 _LEVELS = IOStandard("LVCMOS33")
 _PINS = [
     ("clk25", 0, Pins("G2"), _LEVELS),
@@ -41,7 +41,7 @@ _PINS = [
 
 
 class Platform(LatticeECP5Platform):
-    """Pins of the board, and its tools."""
+    """The pins of the board, and its tools."""
 
     default_clk_name = "clk25"
     default_clk_period = 1e9 / CRYSTAL_HZ
@@ -51,7 +51,7 @@ class Platform(LatticeECP5Platform):
 
 
 class _Clocks(Module):
-    """The system's clock, and that of the SDRAM, from the crystal; a button resets."""
+    """The system's clock and that of the SDRAM, from the crystal. A button resets."""
 
     def __init__(self, platform: Any, clock_hz: float) -> None:
         self.clock_domains.cd_sys = ClockDomain()

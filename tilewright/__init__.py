@@ -43,7 +43,7 @@ _HOMES = {
     "Check": "tilewright.checking", "Explanation": "tilewright.explain.explained",
     "explore": "tilewright.exploring.exploration", "Exploration": "tilewright.exploring.result",
 }  # fmt: skip
-"""Public names in the order of the reference page, and where each is."""
+"""The public names in the order of the reference page, and the module of each."""
 
 __all__ = [*_HOMES, "TilewrightError", "__version__"]
 

@@ -1,4 +1,4 @@
-"""``tw.compile`` and ``tw.load``, and what they give: a program that can be saved, run, checked, explained and reported.
+"""``tw.compile`` and ``tw.load``, and what they return: a program that can be saved, run, checked, explained and reported.
 
 The command line is made of these; ``tilewright`` exports what is public here.
 """
@@ -43,11 +43,11 @@ from tilewright.summary import Summary, summary
 
 
 class OfProgram:
-    """What a program can do, compiled just now or loaded from a file."""
+    """The functions of a program, compiled just now or loaded from a file."""
 
     program: Program
     cpu: str | None
-    """Processor whose times the parts on the CPU take; None: that of the configuration's chip."""
+    """The processor whose times the parts on the CPU take. None: that of the configuration's chip."""
 
     @property
     def config(self) -> Config:
@@ -55,7 +55,7 @@ class OfProgram:
 
     @property
     def inputs(self) -> tuple[HostTensor, ...]:
-        """Name, shape and type of each."""
+        """The name, shape and type of each input."""
         return self.program.inputs
 
     @property
@@ -68,7 +68,7 @@ class OfProgram:
 
     @property
     def time(self) -> WholeTime:
-        """Machine by the cycle model, parts on the CPU, transfers: end to end."""
+        """The time end to end: machine by the cycle model, parts on the CPU, transfers."""
         return self._whole(modelled(self.program))
 
     def save(self, path: str | Path) -> Path:
@@ -77,11 +77,12 @@ class OfProgram:
         return Path(path)
 
     def run(self, inputs: Mapping[str, Array] | Array, engine: str = "functional") -> dict[str, Array]:
-        """Outputs by name. ``engine``: functional, rtl, cpu (onnxruntime). To run often, or on a board: ``Session``."""
+        """Runs the program; returns the outputs by name. ``engine``: functional, rtl, cpu (onnxruntime). To run often, or on a
+        board: ``Session``."""
         return run_program(self.program, self._named(inputs), engine).outputs
 
     def report(self, folder: str | Path, *, engine: str = "cycle", title: str = "program") -> list[Path]:
-        """Writes ``report.html`` and ``trace.json`` (for Perfetto); ``engine``: cycle, or rtl. The files."""
+        """Writes ``report.html`` and ``trace.json`` (for Perfetto); returns the files. ``engine``: cycle, or rtl."""
         timing = timing_of(self.program, engine, None, quiet=True)
         whole = self._whole(timing)
         files = {
@@ -91,7 +92,7 @@ class OfProgram:
         return [Path(folder) / name for name in files]
 
     def explain(self, effort: str = "normal") -> Explanation:
-        """Which operations run together, what that saves, what was second best, and what no partition undercuts."""
+        """Explains which operations run together, what that saves, what was second best, and what no partition undercuts."""
         chosen = of_program(self.program, "program", effort_of(effort))
         return explained(chosen, "cycles", self.time)
 
@@ -124,25 +125,26 @@ class Loaded(OfProgram):
 
 @dataclass(frozen=True, eq=False)
 class Compiled(driver.Compiled, OfProgram):
-    """A program and what led to it. ``schedule``: everything that was decided, for ``compile(..., schedule=...)``."""
+    """A program and how it was compiled. ``schedule`` holds all decisions, for ``compile(..., schedule=...)``."""
 
     cpu: str | None = None
 
     @property
     def summary(self) -> Summary:
-        """Prints as a table; every line is an attribute."""
+        """The summary of the compilation. It prints as a table; every line is an attribute."""
         return summary(self, self.processor)
 
     @property
     def quantised(self) -> onnx.ModelProto:
-        """What the program computes, as a model that onnxruntime runs; compiled again, it gives the same program."""
+        """The computation of the program as a model that onnxruntime runs. If it is compiled again, it gives the same
+        program."""
         return quantised_onnx(self)
 
     def check(
         self, inputs: Mapping[str, Array] | Array | None = None, *, engine: str = "functional", oracle: str = "integer",
         per_layer: bool = False,
     ) -> Check:  # fmt: skip
-        """Compares outputs, or every tensor, with onnxruntime's: see ``.equal``. Random inputs if none are given."""
+        """Compares outputs, or every tensor, with onnxruntime's: see ``.equal``. Inputs are random if none are given."""
         given = random_inputs(self.program) if inputs is None else self._named(inputs)
         return check(self, given, engine, oracle=oracle, per_layer=per_layer)
 
@@ -154,12 +156,12 @@ def compile(
     model: Any, config: str | Path | Config | MachineConfig = "base", *, calibration: Calibration | None = None,
     example_inputs: ExampleInputs | None = None, cpu: str | None = None, edges: Edges = PLAIN, **how: Any,
 ) -> Compiled:  # fmt: skip
-    """From a model to a program.
+    """Compiles a model to a program.
 
-    ``model``: path of an ONNX or TFLite file, an ``onnx.ModelProto``, or, with ``example_inputs``, a ``torch.nn.Module`` (or
-    a ``torch.export`` program, which has its own). ``config``: a preset, a TOML file, a ``Config``. ``calibration``, of float
-    models: arrays by name, one array, batches of either, an NPZ or NumPy file, a folder of images, ``Images``. ``cpu``: the
-    processor of the parts on the CPU, as ``--cpu``. ``how``: as of ``tilewright.compiling.compile_model``.
+    ``model``: the path of an ONNX or TFLite file, an ``onnx.ModelProto``, or, with ``example_inputs``, a ``torch.nn.Module``
+    (or a ``torch.export`` program, which has its own). ``config``: a preset, a TOML file, a ``Config``. ``calibration``, for
+    float models: arrays by name, one array, batches of either, an NPZ or NumPy file, a folder of images, ``Images``. ``cpu``:
+    the processor of the parts on the CPU, as ``--cpu``. ``how``: arguments of ``tilewright.compiling.compile_model``.
     """
     machine = machine_of(config)
     processor_of(cpu, machine)
@@ -170,7 +172,7 @@ def compile(
 
 
 def load(path: str | Path, *, cpu: str | None = None) -> Loaded:
-    """The program of a file."""
+    """Loads the program of a file."""
     program = load_program(Path(path))
     processor_of(cpu, program.config)
     return Loaded(program, cpu)

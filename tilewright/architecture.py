@@ -1,4 +1,4 @@
-"""Groups as another accelerator would have them, of Optimus' table 4: what they move there. No program is made for it."""
+"""Groups as they would be on another accelerator, of Optimus' table 4: the bytes that they move there. No program is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isa.errors import TilewrightError
 from tilewright.compiling import imported_as
 
 OURS = "optimus-online"
-"""Its table tells of our machine's buffers."""
+"""The strategy that is refused here, since its table is about our machine's buffers."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class GroupThere:
     ops: tuple[str, ...]
     bytes: int
     alone: int
-    """Bytes of its operations layer by layer, with the accelerator's own dataflow."""
+    """The bytes of its operations layer by layer, with the accelerator's own dataflow."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class PartitionThere:
     architecture: str
     groups: Sequence[GroupThere]
     exact: bool
-    """No partition into groups that the strategy may choose from moves less."""
+    """Whether no partition into groups that the strategy may choose moves less."""
     bound: int
-    """No partition of any kind moves less."""
+    """The bytes that every partition of any kind moves at least."""
     borrowed: Sequence[str]
-    """Operations that fit in no block of the accelerator's: what they cost is our machine's."""
+    """The operations that fit in no block of the accelerator's. Their cost is that of our machine."""
 
     @property
     def bytes(self) -> int:
@@ -59,9 +59,10 @@ def groups_on(
     architecture: str, model: Path | str | onnx.ModelProto, config: MachineConfig | str = "base", *, strategy: str = "best",
     effort: Effort = NORMAL, progress: Progress | None = None, **how: Any,
 ) -> PartitionThere:  # fmt: skip
-    """``architecture``: eyeriss, shidiannao or lower-bound. What a machine of ``config`` leaves to the CPU is not counted.
+    """The partition that a strategy chooses on another accelerator.
 
-    ``how``: of ``tilewright.compiling.imported_as``.
+    ``architecture``: eyeriss, shidiannao or lower-bound. What a machine of ``config`` leaves to the CPU is not counted.
+    ``how``: arguments of ``tilewright.compiling.imported_as``.
     """
     name = architecture_named(architecture)
     check_choices(strategy, DRAM.name)

@@ -24,7 +24,7 @@ BATCH_ENGINES = ("functional", "rtl")
 
 
 def checked_cores(program: Program, engine: str, cores: int) -> int:
-    """``cores``, if the engine has so many machines, and the program is for as many, or for one."""
+    """Returns ``cores`` if the engine has so many machines, and the program is for as many, or for one."""
     check_count(cores)
     if cores > 1 and engine not in BATCH_ENGINES:
         raise TilewrightError(f"cores {cores}: engine {engine!r} has one; choose {' or '.join(BATCH_ENGINES)}")
@@ -38,8 +38,8 @@ def checked_cores(program: Program, engine: str, cores: int) -> int:
 def run_on_chip(
     program: Program, cores: int, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
 ) -> Batch:
-    """On the Verilog of so many machines, which share what DRAM of the configuration's chip gives; of a program for as
-    many they share each image."""
+    """Runs a batch on the Verilog of ``cores`` machines, which share the DRAM of the configuration's chip. Those of a program
+    for as many cores share each image."""
     dram = Dram(total=dram_bytes(program.config))
     if cores > 1 and program.cores > 1:
         with shared_chip(program, dram=dram) as (chip, memory):
@@ -49,12 +49,12 @@ def run_on_chip(
 
 
 def functional_batch(program: Program, feeds: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
-    """One image after the other: bits alone, which no number of machines changes."""
+    """Runs one image after the other. The number of machines changes no bit."""
     return [Run(program, FunctionalEngine(program.config))(feed) for feed in feeds]
 
 
 def split(program: Program, arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
-    """Arrays whose first axes hold a batch, as the inputs of each image; each holds as many as the others."""
+    """The inputs of each image, from arrays whose first axes hold a batch. Each array holds as many images as the others."""
     counts = {tensor.name: _count(tensor.name, tensor.shape, arrays) for tensor in program.inputs}
     if len({*counts.values()}) > 1:
         told = ", ".join(f"{name} of {count}" for name, count in counts.items())
@@ -66,12 +66,12 @@ def split(program: Program, arrays: Mapping[str, Array]) -> list[dict[str, Array
 
 
 def joined(outputs: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
-    """Outputs of the images behind each other on their first axes; those without axes get one."""
+    """The outputs of the images joined on their first axes. Those without axes get one."""
     return {name: np.concatenate([np.atleast_1d(one[name]) for one in outputs]) for name in outputs[0]}
 
 
 def _count(name: str, shape: Sequence[int], arrays: Mapping[str, Array]) -> int:
-    """Images in an input; 1 where the run itself will say what is wrong with it."""
+    """The images in an input. It is 1 where the run itself says what is wrong with the input."""
     if name not in arrays or not shape:
         return 1
     given = np.asarray(arrays[name])
@@ -82,7 +82,7 @@ def _count(name: str, shape: Sequence[int], arrays: Mapping[str, Array]) -> int:
 
 
 def batch_progress(images: int, progress: Progress) -> BatchProgress:
-    """Turns what a batch tells into a line."""
+    """A function that turns the progress of a batch into a line."""
     since = time.perf_counter()
 
     def told(done: int, cycles: int) -> None:
@@ -93,7 +93,7 @@ def batch_progress(images: int, progress: Progress) -> BatchProgress:
 
 
 def lines(batch: Batch, cores: int, clock_mhz: float) -> Iterator[str]:
-    """What was measured, for people."""
+    """The lines with what was measured."""
     count = len(batch.outputs)
     yield f"{count} images in {batch.cycles} cycles: {batch.per_second(clock_mhz):.1f} images/s at {clock_mhz} MHz"
     for core in range(cores):

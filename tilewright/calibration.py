@@ -1,4 +1,4 @@
-"""Calibration data in whatever form it comes: arrays, an iterator, an NPZ or NumPy file, a folder of images."""
+"""Calibration data in any form: arrays, an iterator, an NPZ or NumPy file, a folder of images."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from tilewright.images import Images
 
 Array: TypeAlias = NDArray[Any]
 Calibration: TypeAlias = "Mapping[str, Array] | Array | Iterable[Array | Mapping[str, Array]] | str | Path | Images"
-"""Inputs by name, the first dimension counting samples; of a model with one input one array; batches of either; a file or a
-folder of images."""
+"""The inputs by name, the first dimension counting samples. Also one array for a model with one input, batches of either, a
+file, or a folder of images."""
 Inputs = Callable[[], Mapping[str, tuple[int, ...]]]
-"""Names and shapes of the model's float inputs; 0 where a size is open. Asked only where they are needed."""
+"""A function that gives names and shapes of the model's float inputs, with 0 for an open size. It is called only when they are
+needed."""
 
 
 def arrays_of(calibration: Calibration, inputs: Inputs) -> dict[str, Array]:
-    """By name."""
+    """The calibration data as arrays by name."""
     if isinstance(calibration, Images):
         name, shape = only(inputs(), "images")
         return {name: calibration.arrays(shape)}
@@ -84,7 +85,7 @@ def only(inputs: Mapping[str, tuple[int, ...]], what: str) -> tuple[str, tuple[i
 
 
 def float_shapes(source: Path | str | onnx.ModelProto, given: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """Float inputs of a model; sizes that it leaves open are 0, unless they are given."""
+    """The float inputs of a model. Open sizes are 0 unless they are given."""
     graph = load(source).graph
     constants = {tensor.name for tensor in graph.initializer}
     floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.DOUBLE)

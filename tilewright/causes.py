@@ -1,4 +1,4 @@
-"""What keeps nodes on the CPU, the first cause of each, and what that costs."""
+"""The causes that keep nodes on the CPU: the first cause of each node, and the cost."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tilewright.why import Why, why
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason, the nodes that it keeps on the CPU (the first of them itself, the others because of it), and their cost."""
+    """A reason, the nodes that it keeps on the CPU (the first one itself, the others because of that one), and their cost."""
 
     operator: str
     reason: str
-    """As the compiler has it."""
+    """The reason as the compiler gives it."""
     nodes: tuple[str, ...]
     macs: int
     ms: float | None
-    """On the CPU, without the work to begin and end a part; None: the processor cannot run them."""
+    """The milliseconds on the CPU, without the work to begin and end a part. None: the processor cannot run the nodes."""
     transfers: int
-    """Tensors of theirs that are copied from or to the machine's memory."""
+    """The tensors of these nodes that are copied from or to the machine's memory."""
 
     @property
     def why(self) -> Why:
@@ -45,7 +45,7 @@ class Cause:
 
 
 def causes(compiled: Compiled, processor: Processor) -> list[Cause]:
-    """What costs most first; nodes that are on the CPU because of others count as theirs."""
+    """The causes, those that cost most first. Nodes that are on the CPU because of others count with those."""
     imported, network = compiled.imported, network_of(compiled.program)
     assert imported.model is not None
     members: dict[tuple[str, str], list[str]] = {}
@@ -65,7 +65,7 @@ def causes(compiled: Compiled, processor: Processor) -> list[Cause]:
 
 
 def ms_of_nodes(program: Program, names: Sequence[str], processor: Processor) -> float | None:
-    """None: the processor has no onnxruntime, and these are more than conversions."""
+    """The milliseconds of these nodes. None: the processor has no onnxruntime, and these are more than conversions."""
     network, speed = network_of(program), processor.speed()
     nodes = [network.nodes[name] for name in names if name in network.nodes]
     converts = {"QuantizeLinear", "DequantizeLinear"}

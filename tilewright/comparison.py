@@ -1,4 +1,4 @@
-"""Tensors beside onnxruntime's: how many elements differ, by how much, and whether the answer is another."""
+"""Compares tensors with onnxruntime's: how many elements differ, by how much, and whether the answer differs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Comparison:
     elements: int
     differ: int
     greatest: float
-    """Distance, in the tensor's own units: steps, if it holds integers."""
+    """The greatest difference in the tensor's own units. For integers these are steps."""
     answers: int = 0
-    """Choices of one among several along the second dimension: of a class, or of one for each pixel."""
+    """The number of choices of one among several along the second dimension: of a class, or of one for each pixel."""
     same_answers: int = 0
 
     def within(self, tolerance: float) -> bool:

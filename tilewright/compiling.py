@@ -154,12 +154,13 @@ def imported_as(
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:
-    """One name is a list of one."""
+    """The names. One name counts as a list of one."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
 def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
-    """Top-1 of the float model and of what was made of it, in onnxruntime; ``labelled`` holds inputs and ``labels``."""
+    """The top-1 accuracy of the float model and of its quantised model, in onnxruntime. ``labelled`` holds inputs and
+    ``labels``."""
     model, quantised = float_and_quantised(compiled)
     data = {name: value for name, value in labelled.items() if name != "labels"}
     labels = labelled.get("labels")
@@ -172,7 +173,7 @@ def validated(compiled: Compiled, labelled: Mapping[str, Array]) -> Accuracy:
 
 
 def float_and_quantised(compiled: Compiled) -> tuple[Model, Model]:
-    """The float model, and what was made of it."""
+    """The float model, and the quantised model that was made of it."""
     model, quantised = compiled.imported.float_model, compiled.imported.quantised_model
     if model is None or quantised is None:
         raise TilewrightError("validation: the model comes quantised, expected a float model; leave --validate out")
@@ -180,12 +181,12 @@ def float_and_quantised(compiled: Compiled) -> tuple[Model, Model]:
 
 
 def quantised_onnx(compiled: Compiled) -> onnx.ModelProto:
-    """What the program computes, as a model that onnxruntime runs; compiled again, it gives the same program."""
+    """The computation of the program as a model that onnxruntime runs. If it is compiled again, it gives the same program."""
     return with_int4_weights(compiled.imported.oracle)
 
 
 def read_groups(path: Path) -> list[list[str]]:
-    """Groups from a JSON file: a list of lists of operation names."""
+    """The groups of a JSON file: a list of lists of operation names."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Machines as the Python API has them: from a preset, a TOML file or keywords; their size; their Verilog."""
+"""Machines in the Python API: from a preset, a TOML file or keywords; their size; their Verilog."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DEFAULT_FAMILY = "xcup"
 
 
 class Config:
-    """``Config("base")``, ``Config("mine.toml")``, or with changes: ``Config("nano", name="mine", oc_p=8)``."""
+    """A machine: ``Config("base")``, ``Config("mine.toml")``, or with changes: ``Config("nano", name="mine", oc_p=8)``."""
 
     def __init__(self, source: str | Path | MachineConfig | Config = "base", **fields: Any) -> None:
-        """``fields``: of the configuration (docs/reference/configuration.md). Without a name it is called ``custom``."""
+        """``fields``: fields of the configuration (docs/reference/configuration.md). Without a name it is called ``custom``."""
         machine = machine_of(source)
         if fields:
             known = asdict(machine)
@@ -42,7 +42,7 @@ class Config:
 
     @property
     def hash(self) -> int:
-        """A program runs on machines of its own hash."""
+        """The hash. A program runs on machines of its own hash only."""
         return self.machine.hash
 
     @staticmethod
@@ -50,10 +50,8 @@ class Config:
         return tuple(PRESETS)
 
     def size(self, *, family: str | None = None) -> dict[str, Estimate]:
-        """Resources by kind, each with its greatest error, at once; ``tilewright size`` synthesises instead.
-
-        ``family``: xcup, xc7 or ecp5; by default the chip's.
-        """
+        """The resources by kind, each with its greatest error, estimated at once; ``tilewright size`` synthesises instead.
+        ``family``: xcup, xc7 or ecp5; by default the chip's."""
         chip = chip_of(self.machine.chip)
         wanted = family or (chip.family if chip else DEFAULT_FAMILY)
         if wanted not in FAMILIES:
@@ -61,7 +59,7 @@ class Config:
         return {one.kind: one for one in estimate(self.machine, wanted)}
 
     def verilog(self, folder: str | Path, *, cores: int = 1, **style: Any) -> list[Path]:
-        """Writes the machine, or ``cores`` of them; ``style``: fields of ``hw.delivery.style.Style``. The files."""
+        """Writes the machine, or ``cores`` of them; returns the files. ``style``: fields of ``hw.delivery.style.Style``."""
         from hw.delivery.files import arrange
         from hw.delivery.style import Style
         from sim.rtl.build import core_verilog
@@ -91,7 +89,7 @@ class Config:
 
 
 def machine_of(source: str | Path | MachineConfig | Config) -> MachineConfig:
-    """Of whatever stands for one."""
+    """The configuration that any form of it stands for."""
     if isinstance(source, Config):
         return source.machine
     return source if isinstance(source, MachineConfig) else load_config(str(source))

@@ -1,6 +1,7 @@
-"""What each stage of a compilation made, as text: the graph after each pass, groups with their plans, instructions by layer.
+"""The results of each stage of a compilation as text: the graph after each pass, groups with their plans, instructions by
+layer.
 
-``compiler.xgraph.stored.read_graph`` reads a graph back; the constants of all lie in one file beside them.
+``compiler.xgraph.stored.read_graph`` reads a graph back. The constants of all graphs lie in one file beside them.
 """
 
 from __future__ import annotations
@@ -19,23 +20,24 @@ from isa.program import Program
 
 
 class Dump:
-    """Watches a compilation, and tells it."""
+    """Watches a compilation, and writes its stages as text."""
 
     FILES = ("groups.txt", "instructions.s")
-    """Beside the graphs."""
+    """The files beside the graphs."""
 
     def __init__(self) -> None:
         self._graphs: list[tuple[str, str]] = []
         self._constants: dict[str, Constant] = {}
 
     def graph(self, stage: str, graph: XGraph) -> None:
-        """For ``watch`` of ``compile_model``."""
+        """Notes a graph; the function is for ``watch`` of ``compile_model``."""
         printed = print_graph(graph)
         self._graphs.append((f"{len(self._graphs):02d}_{stage}.xgraph", printed.text))
         self._constants |= printed.constants
 
     def files(self, compiled: Compiled) -> Iterator[tuple[str, bytes]]:
-        """Names, and what they hold; ``fitted`` is the graph that was compiled, where more went to the CPU than was watched."""
+        """The names and contents of the files. ``fitted`` is the graph that was compiled, if more went to the CPU after the
+        last pass."""
         if print_graph(compiled.imported.graph).text != self._graphs[-1][1]:
             self.graph("fitted", compiled.imported.graph)
         for name, text in self._graphs:
@@ -80,7 +82,7 @@ def _pass(plan: Pass) -> Iterator[str]:
 
 
 def _instructions(program: Program) -> Iterator[str]:
-    """In the order of the program's layers, and of words within them; START and END belong to no layer."""
+    """The instructions in the order of the program's layers, and of words within a layer. START and END belong to no layer."""
     layers: dict[str, list[str]] = {}
     for pc, content in statements(program.words):
         of_layer = isinstance(content, Op) and content.row.unit is not None

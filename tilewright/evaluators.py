@@ -1,7 +1,7 @@
-"""What tells how long a group takes when groups are chosen (DNNVM section 5.1): by name.
+"""The evaluators, which say how long a group takes when groups are chosen (DNNVM section 5.1), by name.
 
 ``analytic``: the planner's walk through its steps. ``cycle``: the cycle model, on the group's program. ``rtl``: the generated
-Verilog, on the same.
+Verilog, on the same program.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sim.rtl.machine import SMALLEST_MEMORY, RtlMachine
 
 EVALUATORS = ("analytic", "cycle", "rtl")
 PAGE = 4096
-"""Regions begin at multiples of so many bytes."""
+"""The bytes that each region begins at a multiple of."""
 
 
 def measure_of(name: str, config: MachineConfig) -> Measure | None:
-    """None: nothing is measured."""
+    """The measure of an evaluator; None if nothing is measured."""
     if name not in EVALUATORS:
         raise TilewrightError(f"evaluator {name!r}: unknown{nearest(name, EVALUATORS)}; known are {', '.join(EVALUATORS)}")
     if name == "analytic":
@@ -34,7 +34,7 @@ def measure_of(name: str, config: MachineConfig) -> Measure | None:
 
 
 def on_rtl(config: MachineConfig) -> Measure:
-    """Data is zero throughout: no instruction takes longer for other values."""
+    """A measure on the generated Verilog. Data is zero throughout: no instruction takes longer for other values."""
     machine = RtlMachine(config)
 
     def measure(graph: XGraph, plan: Plan) -> int:

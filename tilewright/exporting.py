@@ -1,4 +1,4 @@
-"""Models of PyTorch, exported to ONNX by torch itself; nothing else here needs it."""
+"""Exports models of PyTorch to ONNX by torch itself; nothing else here needs torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ExampleInputs: TypeAlias = "Sequence[Any] | Any"
 
 
 def exported(model: Any, example_inputs: ExampleInputs | None) -> Path | str | onnx.ModelProto:
-    """A path or a model as they come; a torch module or a program of ``torch.export`` as ONNX."""
+    """The model as ONNX if it is a torch module or a program of ``torch.export``. A path or a model is returned as it is."""
     if isinstance(model, str | Path | onnx.ModelProto):
         if example_inputs is not None:
             raise TilewrightError("example_inputs: only a torch module is exported with them; leave them out")

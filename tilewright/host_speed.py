@@ -1,4 +1,5 @@
-"""How fast this host computes what stays on the CPU, and moves what the machine reads and writes: measured once, kept."""
+"""The speed at which this host computes what stays on the CPU, and copies what the machine reads and writes. It is measured
+once and kept."""
 
 from __future__ import annotations
 
@@ -28,25 +29,26 @@ _WIDE = 1 << 20
 
 @dataclass(frozen=True)
 class HostSpeed:
-    """Of onnxruntime on float tensors, and of copies between layouts. Best of a few runs."""
+    """The speed of onnxruntime on float tensors, and of copies between layouts: the best of a few runs."""
 
     macs_per_second: float
     bytes_per_second: float
-    """Of element-wise nodes: read and written."""
+    """The bytes that element-wise nodes read and write in a second."""
     seconds_per_node: float
     seconds_per_part: float
-    """To begin a part and end it."""
+    """The seconds to begin a part and to end it."""
     copied_bytes_per_second: float
 
     def seconds(self, nodes: int, macs: int, moved: int) -> float:
-        """Of one part on the CPU."""
+        """The seconds of one part on the CPU."""
         work = macs / self.macs_per_second + moved / self.bytes_per_second
         return self.seconds_per_part + nodes * self.seconds_per_node + work
 
 
 @lru_cache(maxsize=1)
 def host_speed(directory: Path | None = None) -> HostSpeed:
-    """From the user's cache directory, or measured in a second and kept there if that can be written."""
+    """The speed of this host, from the user's cache directory. If it is not there, it is measured in a second, and kept if
+    possible."""
     root = directory or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tilewright"
     path = root / f"host-{platform.node() or 'unnamed'}-{os.cpu_count()}-{onnxruntime.__version__}.json"
     try:
@@ -91,7 +93,7 @@ def _run_time(nodes: list[onnx.NodeProto], x: NDArray[Any], weights: NDArray[Any
 
 
 def _best(work: Callable[[], object]) -> float:
-    """Seconds of the fastest run; the first one warms up."""
+    """The seconds of the fastest run. One run before warms up."""
     work()
     times = []
     for _ in range(_REPEATS):

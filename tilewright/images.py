@@ -20,8 +20,8 @@ FULL = 255.0
 class Images:
     """All images below a folder, in the order of their paths, as NCHW floats: ``(pixel / 255 - mean) / std``.
 
-    ``size``: the shorter side is scaled to it, and the middle cut out; one number, or height and width. None: what the model
-    takes. Reading images takes Pillow: ``pip install pillow``.
+    ``size``: the shorter side is scaled to it, and the middle is cut out; one number, or height and width. None: the size of
+    the model's input. Reading images takes Pillow: ``pip install pillow``.
     """
 
     folder: str | Path
@@ -29,10 +29,10 @@ class Images:
     std: float | Sequence[float] = 1.0
     size: int | tuple[int, int] | None = None
     most: int = 256
-    """Images at most."""
+    """The most images."""
 
     def arrays(self, shape: Sequence[int]) -> NDArray[Any]:
-        """For an input of this shape, NCHW; 0 where it is open."""
+        """The images for an input of this shape, NCHW; 0 where it is open."""
         from PIL import Image
 
         if len(shape) != 4 or shape[1] not in (0, 1, 3):
@@ -81,7 +81,7 @@ def _by_channel(name: str, value: float | Sequence[float], channels: int) -> NDA
 
 
 def _cut(image: Any, height: int, width: int) -> NDArray[np.uint8]:
-    """The middle of the image, its other side scaled alike."""
+    """The middle of the image, scaled so that one side fits and the other reaches over."""
     scale = max(height / image.height, width / image.width)
     resized = image.resize((max(width, round(image.width * scale)), max(height, round(image.height * scale))))
     left, top = (resized.width - width) // 2, (resized.height - height) // 2

@@ -17,12 +17,12 @@ Array = NDArray[Any]
 _INDEXED = {
     "Gather": 1, "GatherElements": 1, "GatherND": 1, "ScatterElements": 1, "Scatter": 1, "ScatterND": 1, "RoiAlign": 2,
 }  # fmt: skip
-"""Operators that look something up, and which input says where."""
+"""The operators that look something up, each with the input that says where."""
 _SAME_VALUES = {
     "Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Expand", "Concat", "Tile",
 }  # fmt: skip
 _WIDE_BYTES = 4
-"""Integers so wide are sizes, places and flags, not quantised values."""
+"""The least bytes of integers that are sizes, places and flags, not quantised values."""
 
 
 def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:
@@ -44,7 +44,7 @@ def random_inputs(program: Program, seed: int = 0) -> dict[str, Array]:
 
 
 def _places(program: Program) -> dict[str, int]:
-    """Of inputs that are indices, how many there are to choose from wherever they are used."""
+    """For each input that holds indices, the number of places to choose from wherever it is used."""
     model = model_of(program)
     if model is None:
         return {}

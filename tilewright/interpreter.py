@@ -1,4 +1,4 @@
-"""TFLite's own interpreter beside onnxruntime's integer kernels, where ``ai-edge-litert`` is installed."""
+"""Compares TFLite's own interpreter with onnxruntime's integer kernels, where ``ai-edge-litert`` is installed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ OTHERWISE = "TFLite's interpreter was not asked: the program has other inputs th
 
 
 def beside_interpreter(model: Path, program: Program, inputs: Mapping[str, Array]) -> list[Comparison] | str:
-    """The interpreter's outputs beside onnxruntime's, which the machine follows; or why there are none.
-
-    Empty if the model is no TFLite file.
-    """
+    """The interpreter's outputs beside onnxruntime's, which the machine follows; or a text that says why there are none. Empty
+    if the model is no TFLite file."""
     data = model.read_bytes()
     if not is_tflite(data):
         return []

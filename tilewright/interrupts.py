@@ -1,4 +1,4 @@
-"""Being told to end, by Ctrl-C, by SIGTERM or by a budget of time: what was started is ended, too."""
+"""Ends a command by Ctrl-C, by SIGTERM or by a budget of time, together with what it has started."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from sim.rtl.interrupts import INTERRUPTS
 from tilewright.exits import Exit
 
 PATIENCE = 0.8
-"""Seconds that the main thread may stay in one call of a library after it was told to end."""
+"""The seconds that the main thread may stay in one call of a library after it was told to end."""
 _POLL = 0.1
 _AGAIN = 0.02
-"""Seconds after which what nobody heard is raised again."""
+"""The seconds after which an interrupt that nobody heard is raised again."""
 _came: list[int] = []
 _out_of_time = ""
-"""What is told, once a budget of time is spent."""
+"""The text of the error once a budget of time is spent."""
 
 
 class _OutOfTime(BaseException):
-    """The budget of time is spent; nobody who handles errors may take it for one."""
+    """Raised when the budget of time is spent. No handler of errors may take it for an error."""
 
 
 def catch_interrupts() -> None:
-    """Both become a ``KeyboardInterrupt``, once; one that the caller has chosen to ignore stays ignored.
+    """Turns both signals into a ``KeyboardInterrupt``, once. A signal that the caller has chosen to ignore stays ignored.
 
-    Python looks at signals between its own steps: a thread of ours ends the process where a library does not come back.
+    Python looks at signals between its own steps. A thread of ours ends the process where a library does not come back.
     """
     for number in INTERRUPTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -47,7 +47,7 @@ def catch_interrupts() -> None:
 
 @contextmanager
 def time_budget(seconds: float | None, what: str, remedy: str) -> Iterator[None]:
-    """A ``TilewrightError`` if what is within takes longer; None: as long as it takes."""
+    """Raises a ``TilewrightError`` if what is within takes longer than ``seconds``. None: there is no limit."""
     global _out_of_time
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
@@ -67,7 +67,7 @@ def time_budget(seconds: float | None, what: str, remedy: str) -> Iterator[None]
 
 
 def _unheard(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python drops what is raised while it deletes an object, or in a callback of a library: it is raised again soon after."""
+    """Raises an interrupt again soon. Python drops what is raised while it deletes an object, or in a callback of a library."""
     if unraisable.exc_type is _OutOfTime:
         signal.setitimer(signal.ITIMER_REAL, _AGAIN)
     elif unraisable.exc_type is KeyboardInterrupt and _came:
@@ -86,7 +86,7 @@ def _alarm(number: int, frame: object) -> None:
 
 
 def _end_stuck(told: int) -> None:
-    """End the process if the main thread stands in one call for as long as ``PATIENCE`` after a signal."""
+    """Ends the process if the main thread stays in one call for as long as ``PATIENCE`` after a signal."""
     while True:
         for number in os.read(told, 1):
             place, since = _place(), time.monotonic()
@@ -102,13 +102,13 @@ def _end_stuck(told: int) -> None:
 
 
 def _place() -> tuple[int, int]:
-    """Where the main thread is."""
+    """The place of the main thread in the code."""
     frame = sys._current_frames()[threading.main_thread().ident or 0]
     return id(frame), frame.f_lasti
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """The first one; whoever is impatient must not interrupt the cleaning up."""
+    """Takes the first signal and ignores those that follow: an impatient user must not interrupt the cleaning up."""
     for each in INTERRUPTS:
         signal.signal(each, signal.SIG_IGN)
     _came.append(number)
@@ -117,12 +117,13 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def was_interrupted() -> bool:
-    """Whatever went wrong since: a library that is interrupted while it is loaded says that it cannot be loaded."""
+    """Whether the process was interrupted. Later errors may follow from it: a library that is interrupted while it is loaded
+    says that it cannot be loaded."""
     return bool(_came)
 
 
 def leave(code: int) -> None:
-    """End the interrupted process with this exit code: an interpreter that remembers an interrupt in a library's own code
+    """Ends the interrupted process with this exit code. An interpreter that remembers an interrupt in a library's own code
     would end by the signal, whatever ``sys.exit`` is told."""
     _end_children()
     for stream in (sys.stdout, sys.stderr):
@@ -132,7 +133,7 @@ def leave(code: int) -> None:
 
 
 def _end_children() -> None:
-    """Programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
+    """Ends programs that libraries have started, and that they leave running when they are interrupted (yosys, by Amaranth)."""
     mine = f"PPid:\t{os.getpid()}\n"
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):

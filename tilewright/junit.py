@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 
 def junit_xml(suite: str, rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """``rows``: ``bench``, ``passed``, ``text`` (why it failed) and ``seconds`` of each."""
+    """The XML of ``rows``, each with ``bench``, ``passed``, ``text`` (why it failed) and ``seconds``."""
     failed = sum(not row["passed"] for row in rows)
     seconds = sum(row["seconds"] for row in rows)
     counts = {"tests": str(len(rows)), "failures": str(failed), "errors": "0", "time": f"{seconds:.1f}"}
@@ -26,5 +26,5 @@ def junit_xml(suite: str, rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _printable(text: str) -> str:
-    """Logs may hold characters that XML has no way to write."""
+    """The text without characters that XML cannot hold, as logs may have them."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)

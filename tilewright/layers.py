@@ -1,4 +1,4 @@
-"""Every tensor of a network on the machine, beside onnxruntime's."""
+"""Compares every tensor of a network on the machine with onnxruntime's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tilewright.running import run_program
 def compare_layers(
     compiled: Compiled, inputs: Mapping[str, Array], engine: str, progress: Progress | None = None, oracle: str = INTEGER
 ) -> list[Comparison]:
-    """In the order of the network: all maps that are tensors of the oracle, made outputs of both."""
+    """The comparisons in the order of the network, of all maps that are tensors of the oracle. They become outputs of both."""
     imported = compiled.imported
     graph = imported.graph
     made = [op.output for op in graph.ops if op.outputs and op.output in imported.tensor_names]

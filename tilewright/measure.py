@@ -1,4 +1,4 @@
-"""Where a program's timing comes from: the cycle model, or a run on the RTL."""
+"""The timing of a program, from the cycle model or from a run on the RTL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tilewright.running import run_program
 
 
 def timing_of(program: Program, engine: str, source: Path | None, *, quiet: bool = False) -> Timing:
-    """``engine``: ``cycle`` or ``rtl``; the RTL's timing does not depend on the data, so random inputs will do.
+    """The timing of a program. ``engine``: ``cycle`` or ``rtl``. The RTL's timing does not depend on the data, so inputs may be
+    random.
 
-    Refused for a program whose images several cores share: what shows units over time shows those of one.
+    Refuses a program whose images several cores share, since views of units over time show those of one core.
     """
     if program.cores > 1:
         raise TilewrightError(

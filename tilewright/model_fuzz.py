@@ -1,7 +1,7 @@
 """Random models on random machines: compiled with a random strategy, run, and compared element by element with onnxruntime.
 
-A case is everything that a seed draws. What is wrong with it is a sentence; the smallest case with which something is still
-wrong is kept.
+A case is everything that a seed draws. An error of a case is a sentence. The smallest case in which something is still wrong is
+kept.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from tilewright.running import estimated_cycles
 ENGINES = ("functional", "rtl")
 SCHEMES = ("power_of_two", "free")
 MORE = ("everything", "powers")
-"""All operators are quantised; all scales are powers of two (``compiler.zoo.quantised``)."""
+"""Marks of a form: all operators are quantised; all scales are powers of two (``compiler.zoo.quantised``)."""
 LONG = "long"
-"""Some activations have 16 bits: of a float model those of its layers, else any (``compiler.zoo.long_tensors``)."""
+"""The mark for activations of 16 bits: those of the layers of a float model, else any (``compiler.zoo.long_tensors``)."""
 LONG_SHARE = 0.6
 KINDS = ("refused:", "crashed:", "undocumented reason for the CPU:")
 STRATEGIES = ("naive", "greedy", "dnnvm", "fuse-and-shrink", "optimus-online", "best", "efficient-s", "optimus")
 ATTEMPTS = 60
-"""Smaller cases that are tried for one failure."""
+"""The smaller cases that are tried for one failure."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Case:
     seed: int
     recipe: Recipe
     form: tuple[str, ...]
-    """A scheme for a float model, and perhaps the bits of its weights; or how onnxruntime's tool quantises it: activations,
-    weights, form, and some of ``MORE``. Both may end with ``LONG``."""
+    """A scheme for a float model, and perhaps the bits of its weights. Or the way in which onnxruntime's tool quantises it:
+    activations, weights, form, and some of ``MORE``. Both may end with ``LONG``."""
     config: MachineConfig
     strategy: str
     traits: tuple[str, ...] = ()
-    """Of trained models (``compiler.zoo.trained_like``)."""
+    """The traits of trained models that it has (``compiler.zoo.trained_like``)."""
 
     def model(self) -> onnx.ModelProto:
         model = trained_like(build(self.recipe), self.traits, self.seed)
@@ -103,13 +103,13 @@ class Case:
 class ModelFuzzReport:
     models: int = 0
     operations: int = 0
-    """On the machine."""
+    """The operations on the machine."""
     elements: int = 0
     inexact: int = 0
-    """Models with an operation for which no constants are right in all cases, which the compiler says: where all that it
-    reads is equal, it may differ by a step."""
+    """The models with an operation for which no constants are right in all cases, as the compiler says. If all that it reads is
+    equal, it may differ by a step."""
     on_machine: dict[str, int] = field(default_factory=dict)
-    """Nodes on the machine, by operator."""
+    """The nodes on the machine, by operator."""
     on_cpu: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ class ModelFuzzReport:
 
 
 def random_case(seed: int, config: MachineConfig | None = None) -> Case:
-    """``config``: the machine, a random one unless given."""
+    """The case that a seed draws. ``config``: the machine; a random one if it is None."""
     rng = random.Random(f"case {seed}")
     recipe = random_recipe(seed)
     form: tuple[str, ...] = (rng.choice(SCHEMES),)
@@ -144,11 +144,11 @@ def run_model_fuzz(
     directory: Path | str = "fuzz-failures", keep_going: bool = False, report: Callable[[str], None] = print,
     progress: Callable[[int], None] | None = None, how: How = ALONE,
 ) -> ModelFuzzReport:  # fmt: skip
-    """The cases with seeds ``seed .. seed + count - 1``; the first that is wrong ends the run unless ``keep_going``.
+    """Runs the cases with seeds ``seed .. seed + count - 1``. The first that is wrong ends the run unless ``keep_going``.
 
-    ``config``: the machine of all. ``machines``: so many cases on each of so many random machines, those of
-    ``sim.random.fuzz.run_machines``, in place of another machine for each case: a simulator is then built once for many.
-    With ``rtl`` the same program also runs on the generated Verilog, and the whole memory is compared byte by byte.
+    ``config``: the machine of all. ``machines``: so many random machines, those of ``sim.random.fuzz.run_machines``, each with
+    ``count`` cases, in place of another machine for each case. A simulator is then built once for many cases. With ``rtl`` the
+    same program also runs on the generated Verilog, and the whole memory is compared byte by byte.
     """
     if engine not in ENGINES:
         raise TilewrightError(f"engine {engine!r}: models do not run on it; known are {', '.join(ENGINES)}")
@@ -182,12 +182,12 @@ def run_model_fuzz(
 
 
 def _machine(item: tuple[int, MachineConfig | None, str]) -> int | None:
-    """That models share, if they do."""
+    """The machine that models share, or None if each has its own."""
     return None if item[1] is None else item[1].hash
 
 
 def measured(item: tuple[int, MachineConfig | None, str]) -> dict[str, Any]:
-    """What one case adds to the report, and what is wrong with it."""
+    """The contribution of one case to the report, and what is wrong with it."""
     number, config, engine = item
     count = ModelFuzzReport()
     wrong = wrong_with(random_case(number, config), engine, count)
@@ -203,7 +203,8 @@ def _shrunk_and_kept(case: Case, engine: str, wrong: str, directory: Path | str)
 
 
 def wrong_with(case: Case, engine: str, count: ModelFuzzReport | None = None) -> str | None:
-    """None: it compiles, comes to its end, and every element is right. ``count``: what is counted on the way."""
+    """What is wrong with a case. None: it compiles, comes to its end, and every element is right. ``count``: a report that
+    counts on the way."""
     try:
         compiled = case.compiled()
         program = compiled.program
@@ -244,8 +245,10 @@ def _count_nodes(compiled: Compiled, count: ModelFuzzReport) -> None:
 
 
 def unexplained(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison | None:
-    """The first map that differs though all that it is made from is equal, unless the compiler tells its operation as inexact;
-    then it may by one step, or by what its table makes of one."""
+    """The first map that differs although all that it is made from is equal.
+
+    A map of an operation that the compiler tells as inexact may differ by one step, or by what its table makes of one.
+    """
     imported = compiled.imported
     rows = {row.tensor: row for row in compare_layers(compiled, inputs, "functional")}
     doubtful: set[str] = set()
@@ -256,14 +259,14 @@ def unexplained(compiled: Compiled, inputs: Mapping[str, Array]) -> Comparison |
             row = None if port is None else rows.get(port.onnx)
             if row is not None and row.differ and not before and not (told and row.greatest <= _a_step_of(op)):
                 return row
-            # A map that is no tensor of the model, a phase of another one, is not compared.
+            # A map that is no tensor of the model, such as a phase of another map, is not compared.
             if (before or told) if row is None else row.differ:
                 doubtful.add(name)
     return None
 
 
 def _a_step_of(op: Op) -> int:
-    """How far apart an operation leaves two neighbouring values before its table, if it has one."""
+    """The difference between the results of an operation for two neighbouring values before its table, or 1 without a table."""
     finish = getattr(op, "finish", None)
     if finish is None or finish.table is None:
         return 1
@@ -271,7 +274,7 @@ def _a_step_of(op: Op) -> int:
 
 
 def _apart(functional: Run, engine: Engine) -> str | None:
-    """Both engines leave the same memory."""
+    """Compares the memory that both engines leave; returns what differs, or None."""
     other = Run(functional.program, engine)
     other(random_inputs(functional.program))
     bytes_apart = int((functional.image.memory != other.image.memory).sum())
@@ -279,7 +282,7 @@ def _apart(functional: Run, engine: Engine) -> str | None:
 
 
 def shrunk(case: Case, engine: str, attempts: int = ATTEMPTS) -> Case:
-    """Fewer layers, a smaller map, and a machine closer to ``nano``, as long as something is wrong in the same way."""
+    """A smaller case that is wrong in the same way: with fewer layers, a smaller map, and a machine closer to ``nano``."""
     kind = _kind(wrong_with(case, engine))
     left = attempts
     while True:
@@ -295,7 +298,7 @@ def shrunk(case: Case, engine: str, attempts: int = ATTEMPTS) -> Case:
 
 
 def _kind(wrong: str | None) -> str:
-    """What is wrong, without its numbers: a refusal does not become a wrong result on the way."""
+    """The kind of what is wrong, without its numbers, so that a refusal does not become a wrong result on the way."""
     return "" if wrong is None else wrong.partition(":")[0] if wrong.startswith(KINDS) else "differs"
 
 
@@ -325,7 +328,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 
 
 def save_case(case: Case, path: Path, detail: str) -> None:
-    """How to see it again, configuration, and the model if it can be made at all."""
+    """Keeps how to see it again, the configuration, and the model if it can be made at all."""
     path.mkdir(parents=True, exist_ok=True)
     (path / "config.toml").write_text(case.config.to_toml())
     known = {"4": "--weights 4", LONG: "--activations 16"}

@@ -1,4 +1,4 @@
-"""Options of every command that takes a model: how it is quantised, and what its inputs and outputs are."""
+"""The options of every command that takes a model: how it is quantised, and what its inputs and outputs are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EIGHT_BITS = click.Choice(["model", "int8", "uint8"])
 
 
 class NumbersOption(click.ParamType[tuple[float, ...]]):
-    """Numbers with commas between them."""
+    """An option of numbers with commas between them."""
 
     name = "x or x,y,z"
 
@@ -29,7 +29,7 @@ class NumbersOption(click.ParamType[tuple[float, ...]]):
 
 
 class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
-    """An input's name and its whole shape."""
+    """An option with an input's name and its whole shape."""
 
     name = "name:1x3x480x640"
 
@@ -44,7 +44,7 @@ class ShapeOption(click.ParamType[tuple[str, tuple[int, ...]]]):
 
 
 class SizeOption(click.ParamType[tuple[int, int]]):
-    """One number, or height and width."""
+    """An option of one number, or of height and width."""
 
     name = "n or hxw"
 
@@ -56,7 +56,7 @@ class SizeOption(click.ParamType[tuple[int, int]]):
 
 
 class DecibelsOption(click.ParamType[float]):
-    """A number, with or without its unit."""
+    """An option of a number with or without its unit, dB."""
 
     name = "dB"
 
@@ -130,11 +130,11 @@ OPTIONS: tuple[Decorator, ...] = (
 
 
 _AS_THEY_ARE = ("scheme", "method", "keep_float", "quantise_rest", "accuracy", "top1", "weights", "activations", "only")
-"""Options that arguments of ``compile_model`` are named after."""
+"""The options that arguments of ``compile_model`` are named after."""
 
 
 def model_options() -> Decorator:
-    """All of them; the command takes them as ``**how``, but for ``--seconds``, which needs nothing of it."""
+    """Adds all of these options. The command takes them as ``**how``, but for ``--seconds``, which works by itself."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(OPTIONS):
@@ -145,7 +145,7 @@ def model_options() -> Decorator:
 
 
 def model_arguments(how: Mapping[str, Any], model: Path) -> dict[str, Any]:
-    """Of ``compile_model`` and of ``imported_as``."""
+    """The arguments of ``compile_model`` and of ``imported_as``."""
     from compiler.frontend.edges import Edges
 
     edges = ("input_type", "output_type", "mean", "scale", "input_layout")

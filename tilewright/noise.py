@@ -15,17 +15,17 @@ from tilewright.inputs import Array
 from tilewright.profile.shapes import model_of
 
 KEY = "tilewright.noise"
-"""Of the quantised model's metadata: decibels by layer of the program, as JSON; null where nothing changes."""
+"""The key in the quantised model's metadata: decibels by layer of the program, as JSON; null where nothing changes."""
 ACCURACY = "tilewright.accuracy"
 
 
 def measure_noise(compiled: Compiled, data: Mapping[str, Array]) -> list[Noise]:
-    """Of every tensor that the quantised model keeps in int8, on these inputs."""
+    """The noise of every tensor that the quantised model keeps in int8, on these inputs."""
     return noise_of_tensors(*float_and_quantised(compiled), {k: v for k, v in data.items() if k != "labels"})
 
 
 def with_noise(compiled: Compiled, rows: Sequence[Noise], accuracy: str = "") -> Compiled:
-    """The same with a program that tells it; ``accuracy``: what was measured with labels."""
+    """The compilation with a program that carries the noise. ``accuracy``: what was measured with labels."""
     names, program = compiled.imported.tensor_names, compiled.program
     model = model_of(program)
     assert model is not None
@@ -41,12 +41,12 @@ def with_noise(compiled: Compiled, rows: Sequence[Noise], accuracy: str = "") ->
 
 
 def accuracy_of(program: Program) -> str:
-    """What was measured with labels; empty: nothing was."""
+    """The accuracy that was measured with labels, or empty."""
     return _told(program, ACCURACY) or ""
 
 
 def noise_of(program: Program) -> dict[str, float]:
-    """Decibels by layer, if they were measured."""
+    """The decibels by layer, if they were measured."""
     try:
         known = json.loads(_told(program, KEY) or "{}")
         return {name: math.inf if value is None else float(value) for name, value in known.items()}
@@ -60,7 +60,7 @@ def _told(program: Program, key: str) -> str | None:
 
 
 def noise_text(value: float) -> str:
-    """As tables print it."""
+    """The decibels as tables print them."""
     return "exact" if math.isinf(value) and value > 0 else f"{value:.1f}"
 
 

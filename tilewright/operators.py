@@ -13,7 +13,7 @@ from isa.names import nearest
 
 _FUSED = ("Attention", "EmbedLayerNormalization", "FastGelu", "FusedConv", "FusedMatMul", "MultiHeadAttention",
           "SkipLayerNormalization")  # fmt: skip
-"""Operators of onnxruntime's own domain that exporters and optimisers write."""
+"""The operators of onnxruntime's own domain that exporters and optimisers write."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class OnCpu:
 
 
 def asked(rows: Sequence[Row], operators: Sequence[str]) -> tuple[list[Row], list[OnCpu]]:
-    """Those that are asked for, of the machine and of the CPU; all of the machine if none is. Capitals do not count."""
+    """The operators that are asked for, of the machine and of the CPU, or all of the machine if none is. Capitals do not
+    count."""
     if not operators:
         return list(rows), []
     machine = {row.operator.lower() for row in rows}

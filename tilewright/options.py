@@ -44,15 +44,15 @@ OBJECTIVE_HELP = "What the search makes least: cycles, dram (bytes moved), energ
 
 
 LESS_TO_DO = {"effort": "--effort quick", "strategy": "--strategy naive"}
-"""By the argument of a command that takes the option."""
+"""The options with which a command has less to do, by the argument of a command that takes the option."""
 
 
 class InputError(TilewrightError):
-    """A file that a command was given and cannot use."""
+    """Raised for a file that a command was given and cannot use."""
 
 
 class ConfigOption(click.ParamType[MachineConfig]):
-    """A preset, or a TOML file."""
+    """The type of a preset, or of a TOML file."""
 
     name = "preset or file.toml"
 
@@ -61,31 +61,31 @@ class ConfigOption(click.ParamType[MachineConfig]):
 
 
 def config_option(*, default: str | None = "base", help: str = "Preset, or TOML file, of the machine.") -> Decorator:
-    """``--config``: a preset (see ``tilewright config list``) or a TOML file."""
+    """The option ``--config``: a preset (see ``tilewright config list``) or a TOML file."""
     return click.option("--config", type=ConfigOption(), default=default, show_default=True, help=help)
 
 
 def cores_option(help: str, *, default: int | None = 1) -> Decorator:
-    """``--cores``: how many machines of the configuration."""
+    """The option ``--cores``: how many machines of the configuration."""
     return click.option("--cores", type=click.IntRange(1, MOST_CORES), default=default, show_default=True, help=help)
 
 
 def json_option() -> Decorator:
-    """``--json``: for scripts."""
+    """The option ``--json``: for scripts."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
 JSON_FORMAT = 1
-"""Rises when a key changes its name or its meaning; new keys may come without."""
+"""The format of the output. It rises when a key changes its name or its meaning; new keys may come without."""
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """Keys are snake_case; docs/reference/json.md has all of them."""
+    """Prints JSON. Keys are snake_case; docs/reference/json.md has all of them."""
     click.echo(json.dumps({"format": JSON_FORMAT, **value}, indent=2))
 
 
 def cpu_option() -> Decorator:
-    """``--cpu``: whose times the parts on the CPU take."""
+    """The option ``--cpu``: the processor of the parts on the CPU."""
     help_text = (
         "Processor of the parts on the CPU: cortex-a53, cortex-a72, cortex-a9, cortex-m7, vexriscv, or this (measured here).  "
         "[default: that of the configuration's chip]"
@@ -102,7 +102,7 @@ def read_text(path: Path) -> str:
 
 
 def check_output(path: Path, *inputs: Path | str | None) -> None:
-    """Refuse an output file that cannot be written, or that is one of the inputs, before any work is done for it."""
+    """Refuses an output file that cannot be written, or that is one of the inputs, before any work is done for it."""
     for source in inputs:
         if source is not None and path.is_file() and os.path.exists(source) and os.path.samefile(path, source):
             raise InputError(f"{path} cannot be written: it is also read, as {source}; choose another name for the output")
@@ -118,7 +118,7 @@ def check_output(path: Path, *inputs: Path | str | None) -> None:
 
 
 def check_apart(paths: Sequence[Path]) -> None:
-    """Refuse two output files of one name."""
+    """Refuses two output files of one name."""
     seen: set[str] = set()
     for path in paths:
         name = os.path.realpath(path)
@@ -128,12 +128,12 @@ def check_apart(paths: Sequence[Path]) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write an output file, whole or not at all; errors name the file, not its temporary neighbour."""
+    """Writes an output file, whole or not at all. Errors name the file, not its temporary neighbour."""
     write_files([(path, content)])
 
 
 def write_files(files: Iterable[tuple[Path, bytes]]) -> None:
-    """Write output files: all of them, or none."""
+    """Writes output files: all of them, or none."""
     files = list(files)
     for path, _ in files:
         try:
@@ -149,7 +149,7 @@ def write_files(files: Iterable[tuple[Path, bytes]]) -> None:
 
 
 def timing_options() -> Decorator:
-    """``--engine`` and ``--input``: where the times of instructions come from."""
+    """The options ``--engine`` and ``--input``: where the times of instructions come from."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         help_text = "Where times come from: the cycle model, or a run on the generated Verilog."
@@ -162,7 +162,7 @@ def timing_options() -> Decorator:
 
 
 def seconds_option() -> Decorator:
-    """``--seconds``: the command ends with an error if it takes longer."""
+    """The option ``--seconds``: the command ends with an error if it takes longer."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -179,7 +179,7 @@ def seconds_option() -> Decorator:
 
 
 def campaign_options() -> Decorator:
-    """``--workers``, ``--scheduler``, ``--record`` and ``--resume``, which the command gets as ``how``."""
+    """The options ``--workers``, ``--scheduler``, ``--record`` and ``--resume``, which the command gets as ``how``."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

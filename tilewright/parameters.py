@@ -1,4 +1,4 @@
-"""Parameters that take far more room on the machine than in the model: a layer that was lowered to one with many zeros."""
+"""Warns of parameters that take far more room on the machine than in the model: a layer became one with many zeros."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from compiler.driver import Compiled
 from compiler.frontend.model import Model
 
 MOST = 1.5
-"""Parameters of the program over those of the model."""
+"""The least ratio of the program's parameters to those of the model for a warning."""
 LEAST = 1 << 16
-"""Bytes more: fewer are lanes without channels."""
+"""The least additional bytes for a warning. Fewer are lanes without channels."""
 
 
 class ManyParameters(UserWarning):
@@ -20,7 +20,7 @@ class ManyParameters(UserWarning):
 
 
 def warn_of_parameters(compiled: Compiled) -> None:
-    """A warning that names the layer with which most bytes came."""
+    """Warns, and names the layer with which most bytes came."""
     model, origins = compiled.imported.model, compiled.imported.origins
     assert model is not None
     packed: dict[str, int] = {}
@@ -42,7 +42,7 @@ def warn_of_parameters(compiled: Compiled) -> None:
 
 
 def constants_of(model: Model, name: str) -> set[str]:
-    """Of a node, and of the float nodes between it and what is quantised."""
+    """The constants of a node, and of the float nodes between it and what is quantised."""
     makers = model.producers()
     waiting, found = [node for node in model.nodes if node.name == name], set[str]()
     while waiting:

@@ -1,4 +1,4 @@
-"""What commands print line by line."""
+"""Printing of commands, line by line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from isa.errors import printable
 
 
 def say(*lines: str, err: bool = False) -> None:
-    """Lines of text, with what names from files could end a line or command a terminal with escaped."""
+    """Prints lines of text. Characters of names from files that could end a line or command a terminal are escaped."""
     for line in lines:
         click.echo(printable(line), err=err)

@@ -1,4 +1,4 @@
-"""Processors that run what the machine leaves to the CPU: how fast each is, where that comes from, and how far it may be off.
+"""Processors that run what the machine leaves to the CPU: the speed of each, its source, and its possible error.
 
 ``this`` is measured on the computer that compiles. All others are derived from published figures: nobody has run them here.
 """
@@ -17,17 +17,17 @@ from tilewright.host_speed import HostSpeed, host_speed
 
 @dataclass(frozen=True)
 class Processor:
-    """One row of the table."""
+    """One processor of the table."""
 
     name: str
     about: str
     onnxruntime: bool
-    """Whether onnxruntime runs there; where it does not, only parts that quantise and dequantise do, in the C driver."""
+    """Whether onnxruntime runs there. Where it does not, the C driver runs only parts that quantise and dequantise."""
     speed: Callable[[], HostSpeed]
     source: str
-    """Where its speed comes from."""
+    """The source of its speed."""
     error: float
-    """Times may be so many times longer or shorter."""
+    """The factor by which times may be longer or shorter."""
 
     @property
     def described(self) -> str:
@@ -73,7 +73,8 @@ _OF_FAMILY = {"xcup": "cortex-a53", "xc7": "cortex-a9", "ecp5": "vexriscv"}
 
 
 def processor_of(name: str | None, config: MachineConfig) -> Processor:
-    """By name; None: what is beside the machine on the chip of its configuration, and ``this`` where no chip is named."""
+    """The processor of that name. None: that beside the machine on the chip of its configuration, or ``this`` if no chip is
+    named."""
     if name is None:
         chip = chip_of(config.chip)
         return PROCESSORS[_OF_FAMILY[chip.family] if chip else THIS]

@@ -14,13 +14,13 @@ from isa.doing import Doing
 from isa.errors import printable
 
 Report = Callable[[str], None]
-"""Says what is being done now; an empty text wipes the line, so that something else can be printed."""
+"""A function that is told what is being done. An empty text wipes the line, so that something else can be printed."""
 TICK_SECONDS = 0.5
 
 
 @contextmanager
 def stage_reporter(quiet: bool = False) -> Iterator[Report]:
-    """Shows the running stage and the seconds since the start, which go on, on one line, if stderr is a terminal."""
+    """Shows the running stage and the seconds since the start on one line, if stderr is a terminal."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda stage: None
         return
@@ -36,7 +36,7 @@ def stage_reporter(quiet: bool = False) -> Iterator[Report]:
 
 
 class _Line:
-    """The line, written by whoever has something to say, and by the clock."""
+    """The line. The clock and whoever has something to say write it."""
 
     def __init__(self) -> None:
         self.over = threading.Event()
@@ -62,6 +62,6 @@ class _Line:
 
 
 def share_done(what: str, done: float, total: float, seconds: float, speed: str = "") -> str:
-    """``what: 37%, 250000 cycles/s, 12 s left``."""
+    """The share done, as ``what: 37%, 250000 cycles/s, 12 s left``."""
     left = max(0.0, total - done) * seconds / max(done, 1)
     return ", ".join([f"{what}: {min(1.0, done / max(total, 1)):.0%}", *([speed] if speed else []), f"{left:.0f} s left"])

@@ -1,4 +1,4 @@
-"""The run as a table: parts and transfers in their order with their times, layers and nodes with what each takes."""
+"""The run as a table: parts and transfers in their order with their times, and the layers and nodes of each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ COLUMNS = (
     "part", "layer", "where", "group", "work_cycles", "wait_cycles", "macs", "utilisation", "dram_bytes_read",
     "dram_bytes_written", "signal_to_noise_db", "reason",
 )  # fmt: skip
-"""Of a layer or a node."""
+"""The columns of a layer or a node."""
 RUN_COLUMNS = (COLUMNS[0], "start_ms", "ms", "copied_bytes", *COLUMNS[1:])
-"""Those of a part besides, whose ``layer`` is empty. All ``ms`` add up to the time end to end."""
+"""The columns of a table that also has parts, whose ``layer`` is empty. All ``ms`` add up to the time end to end."""
 
 
 def layer_table(compiled: Compiled, time: WholeTime) -> list[Row]:
@@ -47,7 +47,7 @@ def layer_table(compiled: Compiled, time: WholeTime) -> list[Row]:
 
 
 def run_table(compiled: Compiled, time: WholeTime) -> Iterator[Row]:
-    """Each part of the run before its layers or nodes."""
+    """The rows of the run: each part before its layers or nodes."""
     rows = layer_table(compiled, time)
     for span in time.rows():
         where = "CPU" if span["kind"] == CPU else span["kind"]
@@ -58,7 +58,7 @@ def run_table(compiled: Compiled, time: WholeTime) -> Iterator[Row]:
 
 
 def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """With a line of column names; what is not known is empty."""
+    """The rows as CSV with a line of column names. Unknown values are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, RUN_COLUMNS, lineterminator="\n")
     writer.writeheader()

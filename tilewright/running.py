@@ -1,4 +1,4 @@
-"""A program on an engine, once."""
+"""Runs a program on an engine, once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {"rtl": "RTL", "functional": "functional"}
 
 @dataclass(frozen=True)
 class Result:
-    """Outputs of a run; what was measured, where the engine measures."""
+    """The outputs of a run, and what was measured, where the engine measures."""
 
     outputs: dict[str, Array]
     measured: Measured
@@ -30,7 +30,7 @@ def run_program(
     program: Program, inputs: Mapping[str, Array], engine: str = "functional", *, trace: bool = False,
     progress: Progress | None = None,
 ) -> Result:  # fmt: skip
-    """Run on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
+    """Runs a program on ``functional``, ``rtl`` or ``cpu`` (onnxruntime on the quantised model)."""
     if engine == "cpu":
         return Result(run_on_cpu(program, inputs), Measured())
     told = None if progress is None else cycle_progress(program, engine, progress)
@@ -39,7 +39,7 @@ def run_program(
 
 
 def cycle_progress(program: Program, engine: str, progress: Progress) -> CycleProgress:
-    """Turns what an engine tells into a line: how far, how fast, how long still.
+    """A function that turns an engine's progress into a line: how far, how fast, how long still.
 
     The RTL tells cycles (the cycle model knows how many there will be), the functional simulator words of the program.
     """
@@ -59,12 +59,12 @@ def cycle_progress(program: Program, engine: str, progress: Progress) -> CyclePr
 
 
 def estimated_cycles(program: Program) -> int:
-    """Of all machine steps, by the cycle model."""
+    """The cycles of all machine steps, by the cycle model."""
     return sum(result.cycles for _, result in runs(program))
 
 
 def stalls(measured: Measured) -> dict[str, dict[str, int]]:
-    """Counters by unit and cause, as printed."""
+    """The counters by unit and cause, as printed."""
     return {
         unit.name: {counter.name: value for counter, value in counters.items()}
         for unit, counters in measured.counters.items()

@@ -1,4 +1,4 @@
-"""A program in the shape of onnxruntime's sessions: loaded once, run on as many inputs as one likes."""
+"""A program with the functions of onnxruntime's sessions: loaded once, run on any number of inputs."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ ENGINES = ("functional", "rtl", "cpu")
 
 
 class HasProgram(Protocol):
-    """What ``tilewright.compile`` and ``tilewright.load`` give."""
+    """A value with a program, as ``tilewright.compile`` and ``tilewright.load`` return."""
 
     @property
     def program(self) -> Program: ...
 
 
 class Session:
-    """``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine
-    on a board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``).
+    """A program on an engine, loaded once, for any number of runs.
 
-    ``cores``: so many machines on one chip, of engine ``rtl`` on their DRAM together. They take the images of ``run_batch``; of
-    a program for as many they share each image.
-
-    Threads may share a session: each run has a memory and a simulator of its own. A board has one machine: there a run waits
+    ``engine``: ``functional``, ``rtl`` (the generated Verilog), ``cpu`` (onnxruntime on the quantised model), or a machine on a
+    board: ``uio:/dev/uio0``, ``mem:...`` (see ``sim.runtime.board``). ``cores``: the number of machines on one chip, for engine
+    ``rtl``, which share its DRAM. They take the images of ``run_batch``; those of a program for as many cores share each image.
+    Threads may share a session: each run has a memory and a simulator of its own. A board has one machine, so a run there waits
     until the one before it has ended.
     """
 
@@ -51,9 +50,10 @@ class Session:
         self.engine = engine
         self.cores = checked_cores(self.program, engine, cores)
         self.measured = Measured()
-        """Of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""
+        """The counts of the run that ended last: cycles, beats of DRAM, counters, where the engine measures."""
         self.batch: Batch | None = None
-        """The batch that ended last, where the engine measures: cycles of all, which machine ran which image, what was idle."""
+        """The batch that ended last, where the engine measures: the cycles of all, which machine ran which image, what was
+        idle."""
         self._shared: Engine | None = None
         self._alone = threading.Lock() if is_board(engine) else nullcontext()
         if is_board(engine):
@@ -62,14 +62,15 @@ class Session:
             self._shared = make_engine(engine, self.program.config)
 
     def get_inputs(self) -> Sequence[HostTensor]:
-        """Name, shape and type of each."""
+        """The name, shape and type of each input."""
         return self.program.inputs
 
     def get_outputs(self) -> Sequence[HostTensor]:
         return self.program.outputs
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Array]) -> list[Array]:
-        """The outputs of these names, in their order; of all, in the model's order, if there are none."""
+        """Runs the program; returns the outputs of these names, in their order. Without names it returns all, in the model's
+        order."""
         names = self._names(output_names)
         if self.engine == "cpu":
             made = run_on_cpu(self.program, input_feed)
@@ -77,7 +78,7 @@ class Session:
             batch = run_on_chip(self.program, self.cores, [input_feed])
             (made,), (self.measured,) = batch.outputs, batch.measured
         else:
-            # The functional simulator is its buffers: a run has one of its own.
+            # The functional simulator holds the buffers, so each run has its own simulator.
             one = Run(self.program, self._shared or make_engine(self.engine, self.program.config))
             with self._alone:
                 made = one(input_feed)
@@ -87,8 +88,10 @@ class Session:
     def run_batch(
         self, output_names: Sequence[str] | None, input_feeds: Sequence[Mapping[str, Array]]
     ) -> list[list[Array]]:  # fmt: skip
-        """The outputs of each image, in the order of the images, as ``run`` gives them. Of engine ``rtl`` every machine takes
-        the next image when it is free, on one simulated chip."""
+        """Runs a batch; returns the outputs of each image, in the order of the images, as ``run`` does.
+
+        With engine ``rtl`` every machine takes the next image when it is free, on one simulated chip.
+        """
         names = self._names(output_names)
         if self.engine != "rtl":
             return [self.run(output_names, feed) for feed in input_feeds]
@@ -97,7 +100,7 @@ class Session:
         return [[made[name] for name in names] for made in batch.outputs]
 
     def _names(self, asked: Sequence[str] | None) -> Sequence[str]:
-        """Of the outputs that are asked for."""
+        """The names of the outputs that are asked for."""
         known = [tensor.name for tensor in self.program.outputs]
         if isinstance(asked, str):
             raise TilewrightError(f"output names {asked!r}: one text; expected a list of names, as [{asked!r}]")

@@ -1,4 +1,4 @@
-"""What a model takes on the machines that fit a chip."""
+"""The time of a model on the machines that fit a chip."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def described_chip(text: str) -> Chip:
 
 
 def timed(model: Path, found: Sequence[Suggestion]) -> list[tuple[Suggestion, tuple[int, float] | None]]:
-    """Cycles and milliseconds as a search for machines finds them with effort quick; the fastest machine first."""
+    """The machines with their cycles and milliseconds at effort quick, as a search for machines finds them, the fastest
+    first."""
     (net,) = workload_of({model.stem: model}, extras=NO_EXTRAS).nets
     rows: list[tuple[Suggestion, tuple[int, float] | None]] = []
     for one in found:

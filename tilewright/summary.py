@@ -1,4 +1,4 @@
-"""What a compilation tells about its result: the machine's part, the host's part, why there is one, and the whole time."""
+"""The summary of a compilation: the machine's part, the host's part, why there is one, and the whole time."""
 
 from __future__ import annotations
 
@@ -23,75 +23,76 @@ LEFT_OUT = "groups_left_out_by_caps"
 
 @dataclass(frozen=True)
 class Summary:
-    """Prints as a table; ``as_dict`` is what ``--json`` prints. Times are estimates."""
+    """The summary. It prints as a table; ``as_dict`` is what ``--json`` prints. Times are estimates."""
 
     configuration: str
-    """Its name."""
+    """The name of the configuration."""
     configuration_hash: int
-    """The program runs on a machine of this hash only."""
+    """The hash of the configuration. The program runs only on a machine with this hash."""
     array: str
-    """Input channels x output channels x pixels of the array."""
+    """The array: input channels x output channels x pixels."""
     macs_per_cycle: int
-    """The array's peak."""
+    """The peak of the array."""
     chip: str
-    """That the configuration names; empty: none."""
+    """The chip that the configuration names; empty: none."""
     clock_mhz: int
-    """Assumed: no board has been measured."""
+    """The clock that is assumed: no board has been measured."""
     operations_on_machine: int
     groups: int
-    """Sets of operations that run together, tile by tile."""
+    """The number of sets of operations that run together, tile by tile."""
     groups_left_out_by_caps: str
-    """Groups that were found and not weighed; empty: none."""
+    """The groups that were found and not weighed; empty: none."""
     machine_segments: int
-    """Stretches of the run that the machine computes without the host; between them cores that share an image wait for each
-    other."""
+    """The number of stretches of the run that the machine computes without the host. Between them cores that share an image
+    wait for each other."""
     nodes_on_cpu: int
     kept_in_float: str
-    """Nodes that accuracy keeps on the CPU; empty: none."""
+    """The nodes that accuracy keeps on the CPU; empty: none."""
     operations_with_inexact_cases: int
-    """Operations that cannot follow onnxruntime's kernel in all cases."""
+    """The number of operations that cannot follow onnxruntime's kernel in all cases."""
     macs: int
-    """Multiply-accumulates of convolutions, dense layers, products of two activations, recurrent layers, wherever they run."""
+    """The multiply-accumulates of convolutions, dense layers, products of two activations, recurrent layers, wherever they
+    run."""
     macs_on_machine: int
     macs_on_cpu: int
     instructions: int
     instruction_bytes: int
     parameter_bytes: int
-    """Weights and what goes with them, as they are loaded."""
+    """The bytes of weights and what goes with them, as they are loaded."""
     four_bit_weights: str
     """How many of the layers have weights of four bits; empty: none."""
     dram_bytes: int
-    """Moved in one run."""
+    """The bytes of DRAM that one run moves."""
     dram_for_feature_maps: int
-    """Bytes of DRAM that feature maps take, inputs and outputs included."""
+    """The bytes of DRAM that feature maps take, inputs and outputs included."""
     inputs_and_outputs: str
-    """Where they lie, if a memory limit put them in WORK; empty: in regions of their own."""
+    """The place of inputs and outputs, if a memory limit put them in WORK; empty: in regions of their own."""
     on_chip_words_used: int
     cycles: int
-    """Of the machine, by the cycle model; of cores that share an image, those of the slowest in each segment."""
+    """The cycles of the machine, by the cycle model. For cores that share an image, those of the slowest in each segment."""
     utilisation: float
-    """MACs on the machine over the cycles times the peak of the arrays of all cores that share an image."""
+    """The MACs on the machine over the cycles times the peak of the arrays of all cores that share an image."""
     processor: str
-    """That runs the nodes on the CPU, and how sure its times are."""
+    """The processor of the nodes on the CPU, and how sure its times are."""
     ms_on_machine: float
-    """The cycles at the assumed clock."""
+    """The milliseconds of the machine's cycles at the assumed clock."""
     ms_on_cpu: float | None
-    """None: the processor cannot run all parts."""
+    """The milliseconds on the CPU. None: the processor cannot run all parts."""
     ms_of_transfers: float | None
     ms: float | None
-    """End to end: machine, CPU and transfers, one after the other."""
+    """The milliseconds end to end: machine, CPU and transfers, one after the other."""
     inferences_per_second: float | None
     no_time: str
-    """Why there is no time end to end; empty: there is."""
+    """The reason why there is no time end to end; empty: there is one."""
     accuracy: str
-    """Of ``--validate`` with labels; empty: not asked for."""
+    """The accuracy by ``--validate`` with labels; empty: not asked for."""
     seconds: Mapping[str, float]
-    """Of the compilation, by stage."""
+    """The seconds of the compilation, by stage."""
     time: WholeTime = dataclasses.field(repr=False)
     causes: tuple[Cause, ...] = dataclasses.field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: all fields, ``spans`` in the order of the run, and ``causes``, what keeps nodes on the CPU."""
+        """The summary for JSON: all fields, ``spans`` in the order of the run, and ``causes``, which keep nodes on the CPU."""
         fields = (each.name for each in dataclasses.fields(self) if each.name not in ("time", "causes"))
         plain = {name: getattr(self, name) for name in fields}
         return {
@@ -100,7 +101,7 @@ class Summary:
         }  # fmt: skip
 
     def rows(self) -> list[tuple[str, str]]:
-        """Labels and values as they are printed."""
+        """The labels and values as they are printed."""
         found = [
             (label(each.name), _text(each.name, value))
             for each in dataclasses.fields(self)
@@ -114,7 +115,7 @@ class Summary:
 
 
 def label(key: str) -> str:
-    """``macs_on_cpu``: ``MACs on CPU``."""
+    """The label of a key: ``macs_on_cpu`` becomes ``MACs on CPU``."""
     words = {"macs": "MACs", "dram": "DRAM", "cpu": "CPU", "mhz": "MHz"}
     return " ".join(words.get(word, word) for word in key.split("_"))
 
@@ -130,7 +131,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def summary(compiled: Compiled, processor: Processor | None = None, accuracy: str = "") -> Summary:
-    """``processor``: that of the configuration's chip, unless another is given."""
+    """The summary of a compilation. ``processor``: that of the configuration's chip, unless another is given."""
     program, plans = compiled.program, compiled.plans
     config, processor = program.config, processor or processor_of(None, program.config)
     time = whole_time(program, modelled(program).steps, processor)
@@ -165,13 +166,13 @@ def _four_bits(compiled: Compiled) -> str:
 
 
 def array_macs(compiled: Compiled) -> int:
-    """Products of the model on the machine: all but the CPU's."""
+    """The products of the model on the machine: all but the CPU's."""
     macs = macs_of_nodes(compiled.program)
     return sum(macs.values()) - sum(macs.get(name, 0) for name in compiled.imported.reasons)
 
 
 def kept_in_float(compiled: Compiled, processor: Processor) -> str:
-    """Nodes that accuracy keeps on the CPU, and what they take there; empty: none."""
+    """The nodes that accuracy keeps on the CPU, and their time there; empty if there are none."""
     names = [name for name, reason in compiled.imported.reasons.items() if reason == FOR_ACCURACY]
     if not names:
         return ""
@@ -185,7 +186,8 @@ def cause_row(cause: Cause) -> dict[str, Any]:
 
 
 def details(compiled: Compiled, time: WholeTime) -> dict[str, Any]:
-    """What ``--verbose`` adds, for scripts: ``plans`` with the search's estimates, ``layers`` with the cycle model's cycles."""
+    """The additions of ``--verbose``, for scripts: ``plans`` with the search's estimates, ``layers`` with the cycle model's
+    cycles."""
     return {
         "plans": [
             {"group": plan.group.name, "passes": plan.over_channels, "tiles": plan.count // plan.over_channels,

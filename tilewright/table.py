@@ -1,4 +1,4 @@
-"""Optimus' look-up table (Algorithm 3), built off line for one network: the search then only looks it up."""
+"""Optimus' look-up table (Algorithm 3), built off line for one network, so that the search only looks it up."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from tilewright.compiling import imported_as
 
 @dataclass(frozen=True)
 class Built:
-    """``table``: bytes of feature maps by operations of a group, 1, 2 and so on."""
+    """The result. ``table`` holds the bytes of feature maps for groups of 1, 2 and more operations."""
 
     table: Sequence[int]
     room: int
-    """Bytes of feature maps that the configuration's buffer holds."""
+    """The bytes of feature maps that the configuration's buffer holds."""
     path: Path
-    """Where it is kept."""
+    """The file in which the table is kept."""
     seconds: float
-    """Of the table alone, without the import."""
+    """The seconds for the table alone, without the import."""
 
     @property
     def operations(self) -> int:
-        """Most of a group on the configuration."""
+        """The most operations of a group on the configuration."""
         return most_operations(self.table, self.room)
 
 
 def online_table(
     model: Path | str | onnx.ModelProto, config: MachineConfig, *, progress: Progress | None = None, **how: Any
 ) -> Built:  # fmt: skip
-    """For the graph that ``compile_model`` makes of the same arguments; ``how``: of ``tilewright.compiling.imported_as``."""
+    """The table for the graph that ``compile_model`` makes of the same arguments. ``how``: arguments of
+    ``tilewright.compiling.imported_as``."""
     told = progress or (lambda doing: None)
     told("import")
     imported = imported_as(model, progress=progress, **how, extras=Extras.of(config))

@@ -1,4 +1,4 @@
-"""Why a node is on the CPU, in words that say what is so, and what helps: of the reasons that the compiler gives."""
+"""Says why a node is on the CPU, and what helps, from the reasons that the compiler gives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from compiler.frontend.partition import READ_ON_CPU
 @dataclass(frozen=True)
 class Why:
     so: str
-    """What is so, in half a sentence."""
+    """The reason, in half a sentence."""
     remedy: str = ""
-    """Empty: leave it so."""
+    """The remedy; empty if there is none."""
 
     def __str__(self) -> str:
         return f"{self.so} ({self.remedy})" if self.remedy else self.so
@@ -116,11 +116,11 @@ SAYS: dict[str, Why] = {
         "`tilewright ops MaxPool` has the limits",
     ),
 }  # fmt: skip
-"""By constraint (``compiler/frontend/constraints``): its contrary, and what helps."""
+"""The contrary of each constraint (``compiler/frontend/constraints``), and what helps."""
 
 
 def why(reason: str) -> Why:
-    """What a reason of the compiler says to somebody who has not read it."""
+    """The text and the remedy for a reason of the compiler."""
     if of_rows(reason):
         return Why("no unit computes it", BUILD_ROWS)
     if reason.startswith(UNKNOWN):

@@ -36,7 +36,7 @@ def tables(networks: Sequence[str]) -> Iterator[Table]:
 
 
 def _savings(networks: Sequence[str]) -> Rows:
-    """On a machine of equally scarce bytes (``bench/deep_fusion.py``)."""
+    """The savings on a machine whose bytes are equally scarce (``bench/deep_fusion.py``)."""
     config = replace(small_machine(KIB), axi_data_bits=64)
     for name in networks:
         graph, _ = fitting(imported(name), config)

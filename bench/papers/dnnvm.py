@@ -24,9 +24,10 @@ TABLE_3 = {
     "vgg16_convolutions": (325.5, 331.5, 334.0, 1.03), "resnet50_v1": (195.4, 221.9, 228.7, 1.17),
     "resnet152_v1": (212.5, 233.0, 244.1, 1.15), "googlenet": (183.1, 204.6, 231.5, 1.26),
 }  # fmt: skip
-"""GOPs/s of the baseline, of greedy fusion, and of the shortest path; how many times as fast that is as the baseline."""
+"""The GOPs/s of the baseline, of greedy fusion, and of the shortest path, and how many times as fast as the baseline that
+is."""
 TABLE_4 = {"vgg16_convolutions": (334.0, 1780.0), "resnet50_v1": (228.7, 680.0), "googlenet": (231.5, 700.0)}
-"""GOPs/s on ZU2, and on ZU9 with one image at a time."""
+"""The GOPs/s on ZU2, and on ZU9 with one image at a time."""
 Rows = Iterator[tuple[str, ...]]
 
 
@@ -57,7 +58,7 @@ def _speed(name: str, config: str, strategy: str) -> float:
 
 
 def _evaluators(networks: Sequence[str]) -> Rows:
-    """How far the sum of groups is off that of the cycle model, which counts what the hardware does."""
+    """How far sums over groups are off the cycle model's, which counts as the hardware does."""
     config = preset("zu2")
     for name in networks:
         graph = imported(name)

@@ -20,14 +20,14 @@ from compiler.zoo.networks import networks as zoo
 NETWORKS = ("darts", "nasnet_a", "hrnet_w18_small")
 SECONDS = 10.0
 MOST_TASKS = 120
-"""Of a programme that is built at all."""
+"""The most tasks of a programme that is built at all."""
 PIECES = (1, 2, 4, 6)
 TABLE_2 = {
     "nasnet_a": (4405, 3943, 3943), "amoebanet_a": (10510, 7732, 7732), "darts": (1764, 1764, 1764),
     "randwire0": (5494, 4538, 4538), "randwire1": (6927, 6210, 6210), "randwire2": (5255, 4777, 4777),
     "hrnet_w18_small": (7936, 7936, 6368), "hrnet_w18_small_v2": (7936, 7752, 6432), "hrnet_w32": (7936, 7808, 7296),
 }  # fmt: skip
-"""KB of reverse post-order, of HMCOS, and of the paper."""
+"""The KB of reverse post-order, of HMCOS, and of the paper."""
 TABLE_3 = {
     "nasnet_a": "4.62", "amoebanet_a": "0.11", "darts": "0.09", "randwire0": "23", "randwire1": "17.09", "randwire2": "1.22",
     "hrnet_w18_small": "0.96", "hrnet_w18_small_v2": "5.01", "hrnet_w32": "3.20",

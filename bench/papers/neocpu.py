@@ -25,7 +25,8 @@ TABLE_3 = {
     "resnet50": (5.34, 8.22, 12.25), "vgg19": (8.33, 9.33, 10.54), "densenet": (4.08, 5.51, 6.89),
     "inception_v3": (7.41, 9.11, 11.85),
 }  # fmt: skip
-"""How many times as fast as the baseline: layouts of each convolution, without transforms, with global search."""
+"""How many times as fast as the baseline a network is: with layouts of each convolution, without transforms, with global
+search."""
 Steps = Sequence[Plan | Cpu]
 Rows = Iterator[tuple[str, ...]]
 

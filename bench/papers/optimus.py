@@ -64,7 +64,7 @@ def _by(name: str, kib: int = 128, batch: int = BATCH, advance: bool = True) -> 
 
 
 def _rivals(networks: Sequence[str]) -> Rows:
-    """Each under the cost model of its paper."""
+    """The savings against each rival under the cost model of its paper."""
     for name in networks:
         by = _by(name)
         ours = choose_optimus(by).value

@@ -21,19 +21,19 @@ from compiler.search.solver import solver
 NODES = 2000
 """The most nodes of HiGHS' tree."""
 _ROUNDING = 1e-6
-"""By which a bound of whole costs may be off in floating point."""
+"""The tolerance of a bound of whole costs in floating point."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """``solution`` is None if none was found before it was stopped; none costs less than ``bound``."""
+    """The solution and the bound. ``solution`` is None if none was found before the stop; none costs less than ``bound``."""
 
     solution: Solution | None
     bound: float
 
 
 def prove(problem: Problem, nodes: int = NODES) -> Proof:
-    """Of whole costs."""
+    """Solves a problem of whole costs, and proves a bound."""
     model = solver(mip_abs_gap=0.5, mip_max_nodes=nodes)
     base = sum(float(costs[np.isfinite(costs)].min(initial=0.0)) for costs in problem.nodes)
     places: list[dict[int, int]] = []

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Table:
     title: str
-    """Which of the paper, and what it compares."""
+    """The number of the table in the paper, and what it compares."""
     columns: tuple[str, ...]
     rows: Iterable[tuple[str, ...]] = field(default=())
-    """Made one after the other as they are measured."""
+    """The rows, which are made one after the other as they are measured."""
     note: str = ""
-    """Why figures cannot agree, where they cannot."""
+    """The reason why figures cannot agree, or empty."""
 
     def lines(self) -> Iterator[str]:
-        """As Markdown."""
+        """The lines of Markdown."""
         yield f"## {self.title}\n"
         if self.note:
             yield f"{self.note}\n"
@@ -29,4 +29,4 @@ class Table:
 
 
 NOT_IN = "-"
-"""In place of a figure that the paper does not have."""
+"""The sign for a figure that the paper does not have."""

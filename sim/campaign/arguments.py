@@ -1,4 +1,4 @@
-"""The options of a campaign for scripts; those of the commands are in ``tilewright.options``."""
+"""The options of a campaign for scripts. Those of commands are in ``tilewright.options``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster: the scheduler gives what a dead worker had in hand to another one."""
+"""Workers of a Dask cluster. The scheduler gives the items of a dead worker to another one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sim.campaign.work import ATTEMPTS, CampaignError, Lost, Work
 
 INSTALL = "pip install 'tilewright[cluster]'"
 AHEAD = 4
-"""Items that each worker has waiting: enough that none waits for the next, few enough that an end comes soon."""
+"""The items that each worker has waiting: enough that none waits for the next, few enough that a campaign ends soon."""
 START_SECONDS = 10
 
 
 def on_cluster(work: Work, items: Sequence[Any], left: Sequence[int], scheduler: str) -> Iterator[tuple[int, Any]]:
-    """Numbers of items and their results, in the order in which they come."""
+    """Yields the numbers of items and their results, in the order in which they come."""
     try:
         from distributed import Client, KilledWorker, as_completed
     except ModuleNotFoundError:
@@ -58,13 +58,13 @@ def on_cluster(work: Work, items: Sequence[Any], left: Sequence[int], scheduler:
 
 
 def _on_one_core(work: Work, item: Any) -> Any:
-    """A cluster has a worker for each core."""
+    """Does the work on one core, since a cluster has a worker for each core."""
     share_with(all_cores())
     return work(item)
 
 
 def _check_threads(client: Any, scheduler: str) -> None:
-    """Work changes what belongs to a whole process (warnings, signals), so a worker does one thing at a time."""
+    """Checks that each worker has one thread: work changes what belongs to a whole process (warnings, signals)."""
     for address, threads in client.nthreads().items():
         if threads != 1:
             raise CampaignError(

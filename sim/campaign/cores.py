@@ -1,4 +1,4 @@
-"""How many cores one piece of work may use: all that this process may, or its share of them beside other workers."""
+"""The cores that one piece of work may use: all that this process may use, or its share of them beside other workers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 from isa.errors import TilewrightError
 
 CORES = "TILEWRIGHT_CORES"
-"""Environment variable: cores that one compilation may use. A campaign's workers have their share in it, unless it is set."""
+"""The environment variable for the cores that one compilation may use. A campaign sets its workers' share unless it is set."""
 
 
 def all_cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def cores_allowed() -> int:
-    """What ``CORES`` says, else all."""
+    """The number of cores that the variable ``CORES`` says, or all."""
     text = os.environ.get(CORES, "")
     if not text:
         return all_cores()
@@ -26,5 +26,5 @@ def cores_allowed() -> int:
 
 
 def share_with(workers: int) -> None:
-    """This process is one of so many that work at the same time, and so are those that it starts."""
+    """Gives this process its share of the cores, since so many work at the same time. Processes that it starts inherit it."""
     os.environ.setdefault(CORES, str(max(1, all_cores() // workers)))

@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine: one item at a time each, and a new one for each that dies."""
+"""Workers that are processes of this machine. Each does one item at a time, and a new one replaces each that dies."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sim.campaign.waiting import Waiting
 from sim.campaign.work import ATTEMPTS, Lost, Work
 
 BEGUN = b"begun"
-"""What a worker says when it has an item in hand."""
+"""The message of a worker that has begun an item."""
 PATIENCE = 20.0
-"""Seconds that a worker which is told to end has for ending what it has started."""
+"""The seconds that a worker has to end what it has started when it is told to end."""
 
 
 def on_processes(
     work: Work, items: Sequence[Any], waiting: Waiting, workers: int, seconds: float | None
 ) -> Iterator[tuple[int, Any]]:
-    """Numbers of items and their results, in the order in which they come."""
+    """Yields the numbers of items and their results, in the order in which they come."""
     deaths: dict[int, int] = {}
     crew: list[_Worker] = []
     try:
@@ -70,7 +70,7 @@ def on_processes(
 
 
 class _Worker:
-    """A process, and what it has in hand."""
+    """A process, and the item that it works on."""
 
     def __init__(self, work: Work, workers: int) -> None:
         # A fresh interpreter: threads of onnxruntime do not survive a fork.
@@ -81,13 +81,13 @@ class _Worker:
         theirs.close()
         self.number: int | None = None
         self.before: int | None = None
-        """What it had in hand last."""
+        """The number of the item that it got last."""
         self.since = math.inf
-        """When it began with what it has in hand: what a fresh interpreter takes to start is nobody's time."""
+        """When it began its item. The start of a fresh interpreter does not count."""
         self._came = b""
 
     def give(self, number: int, item: Any) -> None:
-        """A worker that is dead already is found so when its result is asked for."""
+        """Sends the worker an item. A worker that is dead already is found to be so when its result is asked for."""
         self.number, self.before, self.since = number, number, math.inf
         try:
             self.connection.send(item)
@@ -95,14 +95,14 @@ class _Worker:
             return
 
     def begins(self) -> bool:
-        """Whether the message that is there says so, and no more. A dead worker is an ``EOFError``."""
+        """Reads a message; returns whether it says that the item has begun. A dead worker raises ``EOFError``."""
         self._came = self.connection.recv_bytes()
         if self._came == BEGUN:
             self.since = time.monotonic()
         return self._came == BEGUN
 
     def take(self) -> Any:
-        """The result that has come; an error of the work is raised."""
+        """Returns the result that has come; raises an error of the work."""
         done, result = pickle.loads(self._came)
         self.number = None
         if not done:
@@ -129,7 +129,7 @@ def _ending(worker: _Worker) -> str:
 
 
 def _serve(connection: Connection[Any, Any], work: Work, workers: int) -> None:
-    """In the worker, until nobody asks any more; Ctrl-C is the business of whoever has started it."""
+    """Serves items in the worker until there are no more. Ctrl-C is left to the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _interrupt)
     share_with(workers)
@@ -147,13 +147,13 @@ def _serve(connection: Connection[Any, Any], work: Work, workers: int) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Once: what has been started is being ended."""
+    """Ends the work at the first signal; those that follow are ignored while what was started is ended."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _pickled(answer: tuple[bool, Any]) -> bytes:
-    """An error that cannot travel is told by its text."""
+    """The answer as bytes. An error that cannot be pickled is replaced by its text."""
     try:
         content = pickle.dumps(answer)
         pickle.loads(content)

@@ -1,4 +1,4 @@
-"""What a campaign has found so far, in a file: a line of JSON that tells the campaign, then one for each result."""
+"""The results of a campaign so far, in a file: a line of JSON that names the campaign, then one for each result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from isa.errors import TilewrightError
 
 
 class RecordError(TilewrightError):
-    """A record that cannot be written, or that is of another campaign."""
+    """Raised for a record that cannot be written, or that belongs to another campaign."""
 
 
 class Record:
-    """``results`` are those that the file held; none without a file."""
+    """A record of results. ``results`` are those that the file held; there are none without a file."""
 
     def __init__(self, path: Path | None, of: Mapping[str, Any], *, resume: bool) -> None:
         self.results: dict[int, Any] = {}
@@ -50,7 +50,7 @@ class Record:
         self._stream.flush()
 
     def _read(self, path: Path, head: str) -> int:
-        """Bytes of whole lines; whoever was interrupted may have left half of one behind them."""
+        """Reads the results; returns the bytes of whole lines, since an interrupted campaign may have left half a line."""
         content = path.read_bytes()
         kept = content.rfind(b"\n") + 1
         lines = content[:kept].decode("utf-8", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""Runs a campaign: results in the order of their items, whatever ran first and wherever."""
+"""Runs a campaign. Results come in the order of their items, wherever and in whatever order they were made."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class How:
     """Where a campaign runs, and what is kept of it."""
 
     workers: int = 1
-    """Processes; with one, everything happens in this process, unless an item has a time limit."""
+    """The number of processes. With one, all happens in this process, unless an item has a time limit."""
     scheduler: str | None = None
-    """Address of a Dask scheduler, whose workers are used instead."""
+    """The address of a Dask scheduler, whose workers are used instead."""
     record: Path | None = None
-    """File that results are added to as they come."""
+    """The file that results are added to as they come."""
     resume: bool = False
-    """Take what the record holds, and run the rest."""
+    """Whether to take what the record holds, and run the rest."""
 
 
 ALONE = How()
-"""In this process, with nothing kept."""
+"""A campaign in this process, with nothing kept."""
 
 
 @contextmanager
@@ -38,13 +38,13 @@ def campaign(
     work: Work, items: Sequence[Any], how: How, of: Mapping[str, Any], *, seconds: float | None = None,
     progress: Callable[[int], None] | None = None, kind: Callable[[Any], Hashable] | None = None,
 ) -> Iterator[Iterator[Any]]:  # fmt: skip
-    """Within it, the results in the order of the items; a ``Lost`` for an item that killed ``ATTEMPTS`` workers, or that took
-    more than ``seconds``. Leaving it ends what still runs.
+    """Gives the results in the order of the items, and ends what still runs when the context is left.
 
-    ``of`` tells campaigns apart: a record of another one is not resumed. Items beyond those that a record has known may follow.
-    An error of the work ends the campaign and is raised here. ``progress`` is told how many results there are.
-    ``kind``: what items have in common whose first one makes something for the others; processes of this machine then work on
-    different kinds, if they can.
+    An item that killed ``ATTEMPTS`` workers, or that took more than ``seconds``, has a ``Lost`` for a result. ``of`` tells
+    campaigns apart: a record of another one is not resumed. Items may be added behind those that a record knows. An error of
+    the work ends the campaign and is raised here. ``progress`` is told how many results there are. ``kind``: the first item of
+    a kind makes something that the others of that kind share; processes of this machine then work on different kinds, if they
+    can.
     """
     if how.resume and how.record is None:
         raise CampaignError("--resume: there is no file to resume from; name it with --record FILE")

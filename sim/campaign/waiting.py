@@ -1,4 +1,4 @@
-"""Which of the items that wait a worker takes next."""
+"""Chooses which waiting item a worker takes next."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Hashable, Sequence
 
 
 class Waiting:
-    """Numbers of items. Those of one kind share what the first of them makes (a simulator is built once for a machine).
+    """The numbers of waiting items. Items of one kind share what the first of them makes, as the simulator of a machine.
 
-    A worker goes on with its kind, then begins one that no other has in hand, and helps another only when none is left.
+    A worker goes on with its kind, then begins one that no other works on, and helps another only when none is left.
     """
 
     def __init__(self, left: Sequence[int], kinds: Sequence[Hashable]) -> None:
@@ -22,7 +22,7 @@ class Waiting:
         return bool(self._by_kind)
 
     def take(self, before: int | None, others: Collection[int]) -> int:
-        """For a worker that had the item ``before``, while ``others`` are in hand."""
+        """Takes an item for a worker that had the item ``before``, while others work on ``others``."""
         taken = {self._kinds[number] for number in others}
         own = None if before is None else self._kinds[before]
         free = (kind for kind in self._by_kind if kind not in taken)
@@ -34,5 +34,5 @@ class Waiting:
         return number
 
     def put_back(self, number: int) -> None:
-        """As the first of its kind."""
+        """Puts an item back as the first of its kind."""
         self._by_kind.setdefault(self._kinds[number], deque()).appendleft(number)

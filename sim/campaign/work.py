@@ -1,4 +1,4 @@
-"""What a campaign does to each item, and what stands for an item that came to nothing."""
+"""The work that a campaign does for each item, and what stands for an item without a result."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from isa.errors import TilewrightError
 
 Work = Callable[[Any], Any]
-"""From an item to its result: a function of a module, so that other processes find it; both can be pickled, and the result is
-what JSON holds."""
+"""A function from an item to its result. It belongs to a module, so that other processes find it. Both can be pickled, and the
+result is what JSON holds."""
 ATTEMPTS = 3
-"""Workers that may die of one item."""
+"""The workers that one item may kill."""
 
 
 class CampaignError(TilewrightError):
-    """A campaign that cannot run as it is asked to."""
+    """Raised for a campaign that cannot run as it is asked to."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """In place of a result: nobody came back with one."""
+    """Stands for the result of an item for which no worker came back with one."""
 
     reason: str
     late: bool = False
-    """It took more than its time, and nothing else is known to be wrong with it."""
+    """Whether the item took more than its time, and nothing else is known to be wrong with it."""

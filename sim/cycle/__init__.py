@@ -1,1 +1,1 @@
-"""The cycle model: when every instruction of a program starts and finishes, without computing anything."""
+"""The cycle model finds when every instruction of a program starts and finishes, without computing any data."""

@@ -1,6 +1,6 @@
-"""DRAM as a fluid: two streams of beats, read and write, that share one beat per cycle.
+"""DRAM as a fluid: a stream of read beats and a stream of write beats share one beat per cycle.
 
-Of two ports each moves half a beat in a cycle: bursts that follow each other share the whole, one alone has half.
+Each of two ports moves half a beat in a cycle. Bursts that follow each other use both ports; a burst alone uses one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sim.cycle.timing import AHEAD_TURN, BRIDGE_READ, DRAM_READ, READ_TURN
 from sim.rtl.memory import DRAM_BURSTS
 
 EPSILON = 1e-3
-"""Beats, or cycles of work, that count as nothing: sums of fractions are not exact."""
+"""The beats, or cycles of work, below which an amount counts as nothing, since sums of fractions are not exact."""
 NEVER = float("inf")
 
 SLICE = 2
@@ -23,39 +23,39 @@ SLICE = 2
 
 @dataclass(slots=True)
 class Transfer:
-    """The beats of one instruction: ``work`` cycles when nobody else uses DRAM, not before ``due``."""
+    """Beats of one instruction. They take ``work`` cycles when nobody else uses DRAM, and do not begin before ``due``."""
 
     index: int
     beats: int
     work: float
     due: float
     gap: int
-    """Cycles that must pass after the transfer before."""
+    """The cycles that must pass after the transfer before."""
     bursts: int = 0
-    """Of reads: so many places it takes in DRAM's queue."""
+    """The bursts of a read. Each takes a place in DRAM's queue."""
     last: bool = True
-    """Of its instruction, which may be several."""
+    """Whether it is the last transfer of its instruction, which may have several."""
     chunks: int = 0
-    """Beats that wait behind the bus when words are slower than beats."""
+    """The beats that wait behind the bus when words are slower than beats."""
     first: int = 0
-    """Beats of its first burst."""
+    """The beats of its first burst."""
 
 
 class Stream:
-    """One direction: transfers in order; ``served`` counts beats, and ``watch`` is the count that somebody waits for."""
+    """One direction: transfers in order. ``served`` counts beats; ``watch`` is the count that somebody waits for."""
 
     def __init__(
         self, places: int = DRAM_BURSTS, turn: int = 0, read: int = DRAM_READ, ports: int = 1, ahead: int | None = None
     ) -> None:
         self._places = places
-        """Bursts that may be on their way."""
+        """The most bursts that may be on their way."""
         self._ahead = None if ahead is None or ahead >= read + AHEAD_TURN else ahead
-        """Beats that may be on their way when another burst is asked for; None: no burst waits for so many, since DRAM serves a
-        beat in a cycle at most."""
+        """The most beats that may be on their way when another burst is asked for. With None no burst waits for this limit:
+        DRAM serves a beat in a cycle at most, so it is never reached."""
         self._turn = turn
-        """Cycles more from the end of a burst to the next address, where the machine itself holds it back."""
+        """The additional cycles from the end of a burst to the next address, where the machine holds that back."""
         self._read = read
-        """From DRAM taking an address to the first beat."""
+        """The cycles from DRAM taking an address to the first beat."""
         self._ports = ports
         self.queue: deque[Transfer] = deque()
         self.current: Transfer | None = None
@@ -65,13 +65,13 @@ class Stream:
         self.asked = 0
         self.watch = NEVER
         self._over = -NEVER
-        """When the last transfer was."""
+        """When the last transfer was over."""
         self._ends: list[float] = []
-        """When the last bursts were over, and the places in DRAM's queue free that they had taken."""
+        """When each of the last bursts was over, which freed its place in DRAM's queue."""
         self._begun = 0
-        """Beats of all transfers before the current one."""
+        """The beats of all transfers before the current one."""
         self._spans: deque[tuple[int, float, float]] = deque()
-        """Of the last transfers: the number of the first beat, when it was served, and cycles from beat to beat."""
+        """For each of the last transfers the number of its first beat, when that was due, and the cycles from beat to beat."""
 
     def add(self, transfer: Transfer) -> None:
         self.asked += transfer.beats
@@ -81,7 +81,8 @@ class Stream:
             self.queue.append(transfer)
 
     def _begin(self, transfer: Transfer) -> None:
-        """The bursts of a transfer for which DRAM's queue has places in time; the others follow as one of their own."""
+        """Makes this the current transfer, with the bursts that find places in DRAM's queue in time. The others follow as a
+        transfer of their own."""
         since = transfer.due
         transfer.due = max(since, self._over + transfer.gap)
         if transfer.bursts:
@@ -93,7 +94,7 @@ class Stream:
         self.density = transfer.beats / transfer.work if transfer.work else 0.0
 
     def _alone(self, transfer: Transfer, since: float) -> float:
-        """Cycles more that its first burst takes: at half speed, but it may have come while others were served."""
+        """The additional cycles of its first burst, which has half the speed if it comes while no others are served."""
         first = min(transfer.first, transfer.beats)
         return max(0.0, first * (self._ports - transfer.work / transfer.beats) - since)
 
@@ -115,11 +116,14 @@ class Stream:
         return done
 
     def free(self, ends: Sequence[float]) -> None:
-        """Bursts are over, and their places free."""
+        """Frees the places of bursts that are over at these times."""
         self._ends = sorted([*self._ends, *ends])[-self._places :]
 
     def _address(self, transfer: Transfer) -> None:
-        """Burst by burst: its address is taken when the one before it by as many as there are places is over."""
+        """Sets when the transfer can begin, and splits off the bursts that cannot follow without a gap.
+
+        DRAM takes the address of a burst when the burst that is as many before it as there are places is over.
+        """
         size = transfer.work / transfer.bursts
         ends = self._ends
         places, delay = self._places, self._read + self._turn
@@ -140,7 +144,7 @@ class Stream:
             self._split(transfer, most)
 
     def _together(self, transfer: Transfer, size: float) -> int:
-        """Bursts that are asked for in time, for all that the beats on the way say."""
+        """The number of bursts that are asked for in time, if only the limit of beats on the way counts."""
         if self._ahead is None:
             return transfer.bursts
         beats = -(-transfer.beats // transfer.bursts)
@@ -153,7 +157,7 @@ class Stream:
         return transfer.bursts
 
     def _asked_for(self, beats: int) -> float:
-        """When DRAM can serve the burst behind so many beats of the current transfer, for all that those on the way say."""
+        """When DRAM can serve the burst behind so many beats of the current transfer, if only the limit on beats counts."""
         if self._ahead is not None:
             served = self._begun + beats - self._ahead
             for first, begin, pace in reversed(self._spans):
@@ -162,7 +166,7 @@ class Stream:
         return -NEVER
 
     def _split(self, transfer: Transfer, bursts: int) -> None:
-        """Leave so many bursts to the transfer, and the others to one that follows."""
+        """Leaves so many bursts to the transfer, and makes a transfer of the others, which comes next."""
         share = bursts / transfer.bursts
         beats = round(transfer.beats * share)
         rest = Transfer(
@@ -175,7 +179,7 @@ class Stream:
 
 @dataclass(slots=True)
 class Burst:
-    """An instruction fetch: ``behind`` is the count of LOAD beats that come first, known when it is asked for."""
+    """An instruction fetch. ``behind`` is the count of LOAD beats that come first; it is known when the burst is asked for."""
 
     number: int
     beats: int
@@ -196,30 +200,30 @@ class Bus:
     ) -> None:
         self._ports = ports
         self.ahead = ahead - 1
-        """Beats that may be on their way when another burst is asked for."""
+        """The most beats that may be on their way when another burst is asked for."""
         self._places = min(reads, DRAM_BURSTS * ports)
         self.read = dram_read + (BRIDGE_READ if ports > 1 else 0)
-        """From DRAM taking an address to the read of the first beat, as the machine sees it."""
+        """The cycles from DRAM taking an address to the read of the first beat, as the machine sees it."""
         self.now = 0.0
         self.reads = Stream(self._places, READ_TURN if reads < DRAM_BURSTS * ports else 0, self.read, ports, self.ahead)
         self.writes = Stream(ports=ports)
         self.fetches: deque[Burst] = deque()
         self.fetch_left = 0.0
         self.buffered = 0.0
-        """Beats of LOAD that are behind the bus while it brings instructions."""
+        """The beats of LOAD that are behind the bus while it brings instructions."""
         self.read_done: list[tuple[Transfer, float]] = []
         self.write_done: list[tuple[Transfer, float]] = []
         self.fetched: list[tuple[int, float]] = []
         self.speeds = (1.0, 1.0)
-        """Of reading and writing, until the next event: below 1 when the other takes its turns."""
+        """The speeds of reading and of writing until the next event. One is below 1 when the other takes its turns."""
         self.watched = False
-        """A stream has reached its ``watch``."""
+        """Whether a stream has reached its ``watch``."""
 
     def fetch(self, number: int, beats: int, asked: float) -> None:
         self.fetches.append(Burst(number, beats, asked))
 
     def step(self, until: float = NEVER) -> bool:
-        """Go on to the next event; False, and nothing is changed but ``speeds``, if there is none before ``until``."""
+        """Goes on to the next event. If there is none before ``until``, returns False and changes nothing but ``speeds``."""
         reads, writes, now = self.reads, self.writes, self.now
         fetching = self.fetch_left > 0
         reading = writing = blocked = False
@@ -295,7 +299,7 @@ class Bus:
         return True
 
     def _fetches(self, fetching: bool) -> tuple[float, bool, bool]:
-        """When something happens to instruction fetch next; whether it keeps LOAD waiting; whether it begins now."""
+        """Returns when instruction fetch has its next event, whether it keeps LOAD waiting, and whether it begins now."""
         reads, now = self.reads, self.now
         then = NEVER
         for burst in self.fetches:
@@ -316,7 +320,7 @@ class Bus:
         return now, False, True
 
     def _packed(self) -> float:
-        """Beats of LOAD that wait in the packer, beyond those that count as served: words are slower than beats."""
+        """The beats of LOAD that wait in the packer, beyond those that count as served, when words are slower than beats."""
         current = self.reads.current
         return current.chunks if current is not None and current.due <= self.now and self.reads.density < 1.0 else 0
 
@@ -329,7 +333,7 @@ class Bus:
             done.append((stream.finish(self.now), self.now))
 
     def _on_the_way(self, fetch: Burst) -> float:
-        """LOAD beats asked for and not yet there, now: one burst per cycle is asked for, while DRAM's queue has places."""
+        """The LOAD beats that are asked for and not there yet. One burst is asked for per cycle while DRAM's queue has room."""
         reads = self.reads
         current = reads.current
         if current is None:
@@ -356,7 +360,7 @@ class Bus:
         return count
 
     def _asked(self, transfer: Transfer) -> float:
-        """Beats of the bursts whose addresses are taken before that of a fetch in this cycle, which goes first.
+        """The beats of the bursts whose addresses DRAM takes before that of a fetch in this cycle, which goes first.
 
         The first address of a transfer is on the bus 5 cycles after acceptance (``hw/move/load.py``): ``read`` + 1 before
         ``due``.
@@ -364,9 +368,10 @@ class Bus:
         return max(0.0, self.now - transfer.due + self.read + 1) * transfer.beats / max(1, transfer.bursts)
 
     def _queue_up(self, fetch: Burst, current: Transfer) -> None:
-        """DRAM's queue is full: the fetch gets the place behind LOAD's bursts in the register slice."""
+        """Puts the fetch behind LOAD's bursts in the register slice, since DRAM's queue is full."""
         fetch.asked = max(fetch.asked, max(self.now, current.due) + (SLICE + 1) * current.work / current.bursts)
 
     def _whole(self, count: float, size: float) -> float:
-        """Beats of whole bursts that are asked for in addition to those on their way: the last one passes the limit."""
+        """The beats of the whole bursts that are asked for beside ``count`` beats on their way. The last one passes the
+        limit."""
         return max(0.0, (self.ahead - count) // size + 1) * size if size else 0.0

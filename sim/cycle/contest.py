@@ -1,4 +1,4 @@
-"""CONV or POOL at work beside units that go first: step by step, as the banks are free."""
+"""CONV or POOL at work beside units that go first: each step waits until its banks are free."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sim.cycle.trails import Groups, Record, Stretch, Trail
 from sim.cycle.walks import Masks, Walk
 
 BLOCK = 512
-"""Cycles that are looked at together."""
+"""The most cycles that are looked at together."""
 Taken = Callable[[Groups, int, int], Masks | None]
-"""The banks that others take in these groups, cycle by cycle."""
+"""A function from bank groups and two cycles to the banks that others take in each cycle between."""
 Held = Callable[[int, int], float]
-"""The cycles that steps between two cycles are held up by, beside banks."""
+"""A function from two cycles to the cycles by which steps between them are held up, bank conflicts left out."""
 HELD_BLOCK = 32
-"""Cycles that are looked at together where steps are held up."""
+"""The most cycles that are looked at together where steps are held up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What a reduction writes: ``per`` entries from ``lag`` cycles after its last read on."""
+    """The writes of each reduction: ``per`` entries, the first of them ``lag`` cycles after the last read."""
 
     side: Side
     per: int
@@ -43,28 +43,28 @@ class Places:
 
 
 class WindowContest:
-    """Reads in order, one step per cycle if all of its banks are free; what a step has got it keeps."""
+    """Reads in order, one step per cycle if all of its banks are free. A step keeps the words that it has got."""
 
     def __init__(
         self, reads: Side, reductions: int, first: int, places: Places | None, held: Held | None = None
     ) -> None:  # fmt: skip
-        """Its steps are those of the walk, which knows each bank and where lanes take turns."""
+        """Takes the steps of the walk, which knows each bank and where lanes take turns."""
         self._held = held
         self._late = 0.0
-        """Cycles, less than one, by which it is behind."""
+        """The cycles, less than one, by which the work is late."""
         self.cycle = first
-        """Of the step at hand."""
+        """The cycle of the step at hand."""
         self.last_write = -1
         self._reads, self._places = reads, places
         self._steps, self._reductions = len(reads.walk.masks()), reductions
         self._step = 0
         self._left: int | None = None
-        """Banks that the step at hand still wants, if it has some of its words."""
+        """The banks that the step at hand still wants, if it has some of its words."""
         self._reduced = 0
 
     @property
     def bound(self) -> int:
-        """The cycle in which it is over if nobody is in the way any more."""
+        """The cycle in which the work is over if nobody is in the way any more."""
         return self.cycle + self._steps - self._step
 
     @property
@@ -72,7 +72,7 @@ class WindowContest:
         return self._step == self._steps
 
     def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
-        """Go on to that cycle; what others do until then is known."""
+        """Goes on to that cycle; what others do until then is known."""
         while self._step < self._steps and self.cycle < until:
             size = min(until - self.cycle, self._steps - self._step)
             if self._held is not None:
@@ -97,7 +97,7 @@ class WindowContest:
                 self._wait(masks[size:], taken[size:], taken_writes)
 
     def _go(self, size: int, taken_writes: Taken) -> None:
-        """Steps that nobody meets."""
+        """Takes steps that meet nobody."""
         reads = self._reads
         reads.trail.append(Stretch(self.cycle, self.cycle + size, reads.groups, reads.walk, skip=self._step))
         self._left = None
@@ -106,7 +106,7 @@ class WindowContest:
         self.cycle += size
 
     def _wait(self, masks: Masks, taken: Masks, taken_writes: Taken) -> None:
-        """Steps in cycles in which banks are taken."""
+        """Takes steps in cycles in which others use banks."""
         wanted, done, left = _follow(masks.tobytes(), taken.tobytes())
         cycles = np.arange(self.cycle, self.cycle + len(wanted))
         self._reads.trail.append(Record(self.cycle, self.cycle + len(wanted), self._reads.groups, cycles, wanted))
@@ -123,7 +123,7 @@ class WindowContest:
         self.cycle += len(wanted)
 
     def _reduce(self, origin: int, taken_writes: Taken) -> None:
-        """Steps are over, the last ones as if step 0 had been in cycle ``origin``: their reductions' places are known."""
+        """Places the writes of the reductions that are over now. ``origin``: the cycle of step 0 if none had waited."""
         places = self._places
         if places is None:
             return
@@ -153,7 +153,7 @@ class WindowContest:
             self._offer(places, *piece.entries(), taken_writes)
 
     def _offer(self, places: Places, offered: Ints, masks: Masks, taken_writes: Taken) -> None:
-        """Writes wait in a queue, which is long enough that reads go on."""
+        """Writes by way of a queue, which is long enough that reads go on."""
         side = places.side
         begin, end = max(int(offered[0]), self.last_write + 1), int(offered[-1]) + 1
         taken = taken_writes(side.groups, begin, max(begin + 1, end)) if places.contested else None
@@ -165,7 +165,7 @@ class WindowContest:
         now, last = begin, 0 if masks[-1] else int(offered[-1])
         asking = masks.nonzero()[0]
         offered, masks = offered[asking], masks[asking]
-        # What nobody meets is written as it is offered, once the queue is empty.
+        # Once the queue is empty, a write that meets no other port is done in the cycle in which it is offered.
         met = () if taken is None else (taken[np.maximum(offered - begin, 0)] & masks).nonzero()[0].tolist()
         offers, wants, count = offered.tolist(), masks.tolist(), len(masks)
         cycles: list[int] = []
@@ -203,16 +203,17 @@ class WindowContest:
 
 @lru_cache(maxsize=1 << 12)
 def _follow(masks: bytes, taken: bytes) -> tuple[Masks, Ints, int | None]:
-    """Step by step through cycles in which banks are taken.
+    """Follows steps through cycles in which others use banks.
 
-    What is wanted in each cycle, the cycles in which steps are over, and the banks that the step at hand still wants.
+    Returns the banks that are wanted in each cycle, the cycles in which steps are over, and the banks that the step at hand
+    still wants.
     """
     steps, busy = np.frombuffer(masks, np.uint64), np.frombuffer(taken, np.uint64).tolist()
     end = len(busy)
     late: list[int] = []
-    """Cycles in which a step goes on that has begun before."""
+    """The cycles in which a step goes on that began before."""
     lefts: list[int] = []
-    """What it wants in these."""
+    """The banks that the step wants in each of these."""
     cycle = begun = left = 0
     for want in steps.tolist():
         if cycle == end:

@@ -1,4 +1,4 @@
-"""Fetch, dispatcher, queues and receivers, and the loop that brings them together with units and DRAM."""
+"""Fetch, the dispatcher, queues and receivers, and the loop that connects them with units and DRAM."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ from sim.cycle.units import MiscPipeline, Pipeline, RowPipeline, WindowPipeline
 
 UNKNOWN = -1
 STRIDE = 8
-"""Cycles in which at least open work is followed at a time: whoever it holds up starts later than so many after its end."""
+"""Open work is followed so many cycles at a time, or more. What it holds up starts more than so many after its end."""
 
 
 class Receiver:
-    """A unit's queue and receiver: cycles of all its instructions, in order, filled in as they become known."""
+    """A unit's queue and receiver, with the cycles of all its instructions in order, as far as they are known."""
 
     def __init__(self, indices: list[int], lengths: list[int], pipeline: Pipeline) -> None:
         self.indices = indices
         self.sizes = [lengths[index] + 1 for index in indices]
-        """Words in the queue: the pc comes first."""
+        """The words of each instruction in the queue, where the pc comes before it."""
         self.ends = [0]
-        """Words in the queue up to and including each instruction."""
+        """The words in the queue up to and including each instruction."""
         for size in self.sizes:
             self.ends.append(self.ends[-1] + size)
         self.pipeline = pipeline
         self.dispatched = self.taken = 0
-        """Instructions that were sent, and those that the unit has accepted."""
+        """The number of instructions that were sent, and of those that the unit has accepted."""
         self.sent: list[int] = []
-        """Cycle in which the last word entered the queue."""
+        """The cycle in which the last word of each instruction entered the queue."""
         self.collects: list[int] = [0]
-        """First cycle in which the first word can be taken: that after the acceptance of the instruction before it."""
+        """The first cycle in which each one's first word can be taken: that after the acceptance of the instruction before."""
         self.offered: list[int] = []
         self.accepted: list[int] = []
         self.owner = 0
         """The instruction whose words make room for those that are sent now."""
         self.giver = UNKNOWN
-        """The instruction whose end the next one waits for, if that is all that is missing."""
+        """The instruction whose end the next one waits for, if nothing else is missing."""
         self.tokens = UNKNOWN
-        """When the next one has all of its tokens, if that is known already; it then waits for its unit alone."""
+        """When the next instruction has all of its tokens, if that is known. It then waits for its unit alone."""
 
     def room(self, capacity: int, before_last: int = 0) -> int | None:
-        """First cycle in which a word of the next instruction finds a place; None if that is not known."""
+        """The first cycle in which a word of the next instruction finds a place, or None if that is not known."""
         word = self.ends[self.dispatched + 1] - capacity - 1 - before_last
         if word < 0:
             return 0
@@ -76,7 +76,7 @@ class Receiver:
         self.dispatched += 1
 
     def collect(self) -> None:
-        """Take the words of the instruction at the head of the queue, and offer it."""
+        """Takes the words of the instruction at the head of the queue, and offers it to the unit."""
         n = self.taken
         if len(self.offered) > n:
             return
@@ -87,7 +87,7 @@ class Receiver:
 
 
 class Executed(NamedTuple):
-    """Cycles of each instruction, from START to END."""
+    """The cycles of each instruction, from START to END."""
 
     starts: list[int]
     finishes: list[int]
@@ -95,14 +95,14 @@ class Executed(NamedTuple):
 
 
 def executed(config: MachineConfig, program: Program) -> Executed:
-    """A program on a machine; ``sim.cycle.native`` finds the same."""
+    """Runs a program on a machine. ``sim.cycle.native`` finds the same."""
     execution = Execution(config, program)
     execution.run()
     return Executed(execution.starts, execution.finishes, execution.token_waits)
 
 
 def cycles_until_done(program: Program, finishes: list[int]) -> int:
-    """From start to done."""
+    """The cycles from the start of a program to its end."""
     if UNKNOWN in finishes:
         pc = program.pcs[finishes.index(UNKNOWN)]
         raise CycleError(f"instruction at word {pc} never finishes; the program is not sequential")
@@ -110,12 +110,12 @@ def cycles_until_done(program: Program, finishes: list[int]) -> int:
 
 
 def words_per_burst(config: MachineConfig) -> int:
-    """Of instruction fetch."""
+    """The words of one burst of instruction fetch."""
     return fetch_beats(config) * config.axi_bytes // 4
 
 
 class Execution:
-    """One program on one machine."""
+    """The execution of one program on one machine."""
 
     def __init__(self, config: MachineConfig, program: Program) -> None:
         self.config = config
@@ -126,12 +126,13 @@ class Execution:
         self.finishes = [UNKNOWN] * count
         self.token_waits = [0] * count
         self._taken = [UNKNOWN] * count
-        """When an instruction takes its tokens."""
+        """When each instruction takes its tokens."""
         self._unpaid: list[tuple[int, int]] = []
-        """Instructions that are done, and when, whose tokens wait for others to be taken at a time not known yet."""
+        """Instructions that are done, each with its cycle. Their tokens wait until others are taken, at a time not known
+        yet."""
         costs: Any = program.costs
         timing = Timing.of(config)
-        # Who goes first at a bank: in the order of Unit (hw/core.py).
+        # The order of Unit decides who goes first at a bank (hw/core.py).
         meets = contended([IDLE if cost is None else cost.use for cost in program.costs], program.units, tuple(Unit))
         self.load = LoadPipeline(costs, self.bus, config.burst_beats)
         self.save = SavePipeline(costs, self.bus, config.burst_beats, config.axi_ports)
@@ -158,12 +159,12 @@ class Execution:
         self._asked = 1
         """The last burst that was asked for."""
         self._missing: int | tuple[Receiver, int] | None = None
-        """What the dispatcher waits for: a burst, or that the unit takes that instruction of a receiver, which makes room."""
+        """What the dispatcher waits for: a burst, or that the unit accepts that instruction of a receiver, which makes room."""
         for number in range(2):
             self._fetch(number, BEGIN + 2 * number + FETCH_BEGIN)
 
     def run(self) -> None:
-        """Until nothing moves any more."""
+        """Runs until nothing moves any more."""
         finishes = self.finishes
         receivers = [receiver for receiver in self.receivers if receiver.indices]
         while True:
@@ -187,7 +188,7 @@ class Execution:
                 return
 
     def _wait(self) -> bool:
-        """Go on to the next answer of DRAM, or to the end of work that had to wait for it; False if there is neither."""
+        """Goes on to the next answer of DRAM, or to the end of open work; returns False if there is neither."""
         bus = self.bus
         workers = [worker for worker in self.workers if worker.open]
         if not workers:
@@ -232,7 +233,7 @@ class Execution:
         bus.watched = False
 
     def _finish(self, index: int, cycle: int) -> None:
-        """The instruction is done, and gives its tokens: at once, or as soon as so many are taken that there is room."""
+        """Ends the instruction, which gives its tokens at once or when enough of those before are taken that there is room."""
         room = self.program.room[index]
         if self._unpaid and any(self.program.units[other] == self.program.units[index] for other, _ in self._unpaid):
             self._unpaid.append((index, cycle))
@@ -245,7 +246,7 @@ class Execution:
         self.finishes[index] = cycle
 
     def _tokens(self, receiver: Receiver) -> bool:
-        """Whether it is known when the instruction at the head has its tokens; it is offered in any case."""
+        """Offers the instruction at the head; returns whether it is known when it has its tokens."""
         receiver.collect()
         finishes = self.finishes
         tokens = 0
@@ -261,7 +262,7 @@ class Execution:
         return True
 
     def _accept(self, receiver: Receiver, ready: int) -> bool:
-        """Let the unit, which is ready, take the instruction at the head, if it is known when it can."""
+        """Lets the unit accept the instruction at the head; returns False if its cycle is not known yet."""
         n = receiver.taken
         index = receiver.indices[n]
         finishes = self.finishes
@@ -286,7 +287,7 @@ class Execution:
         return True
 
     def _stuck(self) -> bool:
-        """What the dispatcher waits for is not there yet."""
+        """Whether what the dispatcher waits for is not there yet."""
         missing = self._missing
         if missing is None:
             return False
@@ -295,7 +296,7 @@ class Execution:
         return missing[1] >= len(missing[0].collects)
 
     def _dispatch(self) -> bool:
-        """Send instructions to their queues as far as fetched words and room are known."""
+        """Sends instructions to their queues as far as fetched words and room are known; returns whether any was sent."""
         program = self.program
         moved = False
         while self._next_instruction < len(program.units):
@@ -309,7 +310,7 @@ class Execution:
             unit = program.units[index]
             receiver = None if unit is None else self.receivers[unit]
             begin = max(self._dispatcher_free, begin)
-            # When the instruction has taken the last word of a burst, there is room for the next but one.
+            # Once the instruction has taken the last word of a burst, there is room for the burst after the next.
             for burst in range(max(first, self._asked - 1), (pc + length) // self._words_per_burst):
                 behind = pc + length - (burst + 1) * self._words_per_burst
                 taken = self._sent(index, receiver, begin, behind, burst)
@@ -330,9 +331,10 @@ class Execution:
         return moved
 
     def _sent(self, index: int, receiver: Receiver | None, begin: int, behind: int, last: int) -> int | None:
-        """When all words of the instruction but the last ``behind`` are in the queue, which lie in bursts up to ``last``."""
+        """When all words of the instruction but the last ``behind`` are in the queue. These words lie in bursts up to
+        ``last``."""
         pc, taken = self.program.pcs[index], self.program.lengths[index] - behind
-        # A word more waits in the dispatcher's register.
+        # The dispatcher's register holds one word more than the queue.
         room = receiver.room(self.config.queue_words + 1, behind) if receiver else 0
         if room is None:
             assert receiver is not None

@@ -1,4 +1,4 @@
-"""How long a batch, or an image, takes on several machines that share DRAM, by the cycle model: at least."""
+"""The least time of a batch, or of an image, on several machines that share DRAM, by the cycle model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from sim.cycle.model import CycleModel, CycleResult
 
 
 def batch_cycles(program: Program, images: int, cores: int, dram_bytes: int) -> int:
-    """Cycles of a batch, on machines that each take the next image when they are free.
+    """The least cycles of a batch, on machines that each take the next image when they are free.
 
-    The longer of two: what the machine with most images takes, as if DRAM were its own, and what DRAM takes for the bytes of
-    all images at ``dram_bytes`` a cycle (0: as many as all ask for). Machines that want DRAM in the same cycles wait besides.
+    This is the longer of two times. The one is that of the machine with the most images, as if DRAM were its own. The other is
+    that of DRAM for the bytes of all images, at ``dram_bytes`` a cycle (0: no limit). Machines that want DRAM in the same cycle
+    wait besides.
     """
     runs = _runs(program, [step for step in program.run_order if isinstance(step, MachineStep)])
     alone = sum(run.cycles for run in runs) * -(-images // cores)
@@ -20,9 +21,9 @@ def batch_cycles(program: Program, images: int, cores: int, dram_bytes: int) -> 
 
 
 def shared_cycles(program: Program, dram_bytes: int) -> int:
-    """Cycles of one image on the machines that share it: of each phase the longer of the slowest machine and DRAM.
+    """The least cycles of one image on the machines that share it.
 
-    What the host does between phases is not in it.
+    Each phase takes as long as its slowest machine or as DRAM, whichever is longer. The host's work between phases is left out.
     """
     phases = [_runs(program, phase) for phase in program.phases if isinstance(phase, tuple)]
     return sum(max(_cycles_of_dram(program, runs, 1, dram_bytes), *(run.cycles for run in runs)) for runs in phases)

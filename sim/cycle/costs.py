@@ -1,4 +1,4 @@
-"""What each instruction costs its unit and DRAM, from its fields alone."""
+"""The cost of each instruction for its unit and for DRAM, from its fields alone."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, PlaceWalk, Walk, Way, WindowWalk
 
 ADDRESS_MODULUS = 1 << 24
-"""Of offsets of rows: negative ones come as what is missing to it."""
+"""The modulus of offsets of rows. A negative offset is stored as its sum with the modulus."""
 Ints = npt.NDArray[np.int64]
 Fields = Mapping[str, Ints]
-"""The fields of instructions of one kind: an entry for each of them."""
+"""The fields of instructions of one kind, each with a value for every instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCost:
-    """CONV or POOL: ``groups`` reductions of ``group`` cycles each."""
+    """The cost of CONV or POOL: ``groups`` reductions of ``group`` cycles each."""
 
     groups: int
     group: int
     active: int
-    """Beats or taps, that is cycles without waits."""
+    """The beats or taps: the cycles without waits."""
     wait_bank: int
     use: Use
     reads: WindowWalk
     writes: PlaceWalk
     drain: Drain
     stores: bool = False
-    """Leaves its sums in the accumulators."""
+    """Whether it leaves its sums in the accumulators."""
 
     @property
     def cycles(self) -> int:
@@ -54,20 +54,20 @@ class WindowCost:
 
     @property
     def wait_end(self) -> int:
-        """Cycles in which the last reduction holds up the next one, though its own beats are over."""
+        """The cycles in which the last reduction, whose own beats are over, holds up the next instruction."""
         return max(0, self.group - self.active // self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class MiscCost:
-    """A word in ``parts`` cycles."""
+    """The cost of MISC, which takes a word in ``parts`` cycles."""
 
     words: int
     parts: int
     use: Use
     wait_bank: int = 0
     walks: tuple[Walk, Walk | None, Walk] | None = None
-    """Of both operands and the output."""
+    """The walks of both operands and of the output."""
 
     @property
     def active(self) -> int:
@@ -80,34 +80,34 @@ class MiscCost:
 
 @dataclass(frozen=True, slots=True)
 class MoveCost:
-    """LOAD, LOADP, LOADW or SAVE: ``beats`` in DRAM, ``cycles`` when nobody else uses it."""
+    """The cost of LOAD, LOADP, LOADW or SAVE: ``beats`` in DRAM, ``cycles`` when nobody else uses it."""
 
     beats: int
     cycles: int
     active: int
-    """Words, or beats of LOADP."""
+    """The words on chip; for LOADP the beats, or the bytes of a table."""
     words: int
     use: Use = IDLE
     walk: LoopWalk | None = None
-    """Words on chip, in order."""
+    """The words on chip, in order."""
     address_wait: int = 0
-    """SAVE: cycles until the length of a row is known, less those until its first beat is there."""
+    """For SAVE the cycles until the length of a row is known, less those until its first beat is there."""
     parameters: bool = False
     edge: int = 0
-    """LOAD: cycles of the last words or first chunks, in which DRAM may already serve another. LOADW: those of records, too."""
+    """For LOAD the cycles of the last words or first chunks, in which DRAM may serve another. LOADW adds those of records."""
     alone: bool = False
-    """LOADW: it begins when the instruction before it is done, and the next one when it is done itself."""
+    """Whether it begins when the instruction before it is done, and the next one when it is done itself. LOADW does."""
     bursts: int = 0
-    """LOAD: read bursts."""
+    """The read bursts of a load."""
     run: int = 0
-    """Beats of its longest run."""
+    """The beats of its longest run."""
 
 
 Cost = WindowCost | MiscCost | MoveCost | RowCost
 
 
 def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Beats = chunks x pixel groups x taps x vectors; the drain and the writer bound short reductions."""
+    """Costs of CONV. Beats are chunks x pixel groups x taps x vectors; short reductions wait for the drain and the writer."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     beats = f["k_h"] * f["k_w"] * f["vectors"]
     drains = [drain_of(config, 1 + long) for long in f["y16"].tolist()]
@@ -128,7 +128,7 @@ def conv_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Taps = vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
+    """Costs of POOL. Taps are vectors x pixel groups x kernel; a window's ``px_p`` pixels are finished one after the other."""
     pixel_groups = -(-f["o_h"] * f["o_w"] // config.px_p)
     groups = pixel_groups * f["vectors"]
     taps = f["k_h"] * f["k_w"]
@@ -159,7 +159,7 @@ def pool_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """An iteration in as many cycles as a word has slices, or more if both operands are in each other's way."""
+    """Costs of MISC. A word takes as many cycles as it has slices, or more if both operands want the same bank."""
     counts = list(zip(*_lists(*(f[f"n{n}"] for n in range(5))), strict=True))
     walks = [
         list(zip(*_lists(f[f"{operand}_addr"], *(f[f"{operand}_s{n}"] for n in range(5))), strict=True)) for operand in "abo"
@@ -173,7 +173,7 @@ def misc_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand | None, o: Operand, bunch: int) -> Cost:
-    """``bunch``: iterations that write once, at their end."""
+    """The cost of one MISC. ``bunch``: the iterations that write once, at their end."""
     banks, written = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
     words, parts = prod(counts), config.misc_parts
     use = Use(operand_groups(config, counts, a), operand_groups(config, counts, o))
@@ -187,7 +187,7 @@ def _misc(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand
 
 
 def load_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """The slower of DRAM beats and feature-map words."""
+    """Costs of LOAD: the slower of DRAM beats and feature-map words counts."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run", "lead", "valid")
     touched, walks = _moves(config, f, "d")
     return [
@@ -215,7 +215,7 @@ def _load(
 
 
 def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """Whole beats; a table is written byte by byte."""
+    """Costs of LOADP, which moves whole beats, and writes a table byte by byte."""
     costs: list[Cost] = []
     for buffer, count, int4 in zip(*_lists(f["buffer"], f["count"], f["int4"]), strict=True):
         name = Buffer(buffer).name
@@ -226,7 +226,7 @@ def loadp_costs(config: MachineConfig, f: Fields) -> list[Cost]:
 
 
 def loadw_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """As LOAD, but some words take several cycles; pixels of fill and records follow."""
+    """Costs of LOADW. They are those of LOAD, but some words take several cycles, and pixels of fill and records follow."""
     names = ("offset", "pixels", "step", "run", "lead", "valid", "turned")
     return [_loadw(config, *values) for values in zip(*_lists(*(f[name] for name in names)), strict=True)]
 
@@ -245,7 +245,7 @@ def _loadw(
 
 
 def save_costs(config: MachineConfig, f: Fields) -> list[Cost]:
-    """The slower of DRAM beats and feature-map words, run by run."""
+    """Costs of SAVE: for each run the slower of DRAM beats and feature-map words counts."""
     names = ("offset", "row_stride", "rows", "pixels", "step", "run")
     touched, walks = _moves(config, f, "s")
     return [
@@ -277,7 +277,7 @@ COSTS: dict[str, Callable[[MachineConfig, Fields], Sequence[Cost]]] = {
 
 
 def _waits(config: MachineConfig, f: Fields) -> Ints:
-    """Extra cycles of each instruction for one channel vector."""
+    """The additional cycles of each instruction for one channel vector, since lanes meet."""
     waits = np.zeros(len(f["o_h"]), np.int64)
     meeting = [
         n for n, fields in enumerate(zip(*_lists(*(f[name] for name in ("o_w", "s_x", "i_ys", "i_ring"))), strict=True))
@@ -292,7 +292,7 @@ def _window_walks(
     config: MachineConfig, f: Fields, inner: Ints, inner_step: Ints, outer: Ints, period: Ints, outer_step: Ints, group: Ints,
     several: Ints,
 ) -> list[WindowWalk]:  # fmt: skip
-    """``inner`` vectors are read before the next tap, ``outer`` times everything."""
+    """The reads of CONV or POOL. ``inner``: vectors that are read before the next tap; ``outer``: times that all is read."""
     banks = Banks.of(config)
     columns = _lists(f["i_addr"], inner, inner_step, outer, period, outer_step, group, several)
     windows = [taps.alike(most > 1) for taps, most in zip(_taps(config, f), columns[-1], strict=True)]
@@ -303,7 +303,7 @@ def _window_walks(
 
 
 def _taps(config: MachineConfig, f: Fields) -> list[Taps]:
-    """The window of each; its first row may lie above the map, whose words then come before the base."""
+    """The window of each instruction. Its first row may lie above the map; the words of that row lie before the base."""
     above = (f["i_ring"] == 0) & (f["i_off"] >= ADDRESS_MODULUS // 2)
     signed = {**f, "i_off": f["i_off"] - above * ADDRESS_MODULUS}
     return [Taps(config.px_p, *values) for values in zip(*_lists(*(signed[name] for name in _GEOMETRY)), strict=True)]
@@ -342,7 +342,7 @@ def _moves(config: MachineConfig, f: Fields, side: str) -> tuple[list[Groups], l
 
 
 def _reads(config: MachineConfig, f: Fields) -> list[Groups]:
-    """The bank groups of the rows that are read, those from ``i_off`` on; of a ring also what lies beyond its end."""
+    """The bank groups of the rows that are read, which begin at ``i_off``. Those of a ring go on at its first word."""
     touched = np.minimum(f["i_h"], (f["o_h"] - 1) * f["s_y"] + (f["k_h"] - 1) * f["d_y"] + 1)
     words = np.maximum(touched * f["i_ys"] // f["s_y"], f["i_w"])
     begin = np.where(f["i_off"] >= ADDRESS_MODULUS // 2, 0, f["i_off"])  # A negative one leads to rows above the first.
@@ -373,7 +373,7 @@ def _conv_writes(config: MachineConfig, f: Fields) -> list[Groups]:
 
 
 def _masks(config: MachineConfig, first: Ints, length: Ints) -> list[Groups]:
-    """The bank groups of ``length`` words from ``first`` on; few are different, so few are made."""
+    """The bank groups of ``length`` words from ``first`` on. Few of them differ, so each mask is made once."""
     span = config.fm_phases * config.fm_depth
     last = np.clip(first + length - 1, first, config.fm_words - 1)
     count = config.fm_words // span + 1

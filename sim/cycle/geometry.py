@@ -1,4 +1,4 @@
-"""The window of an instruction, as far as it says which words are read."""
+"""The parts of an instruction's window that decide which words are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Taps(NamedTuple):
-    """The pixels and taps of a window on one channel vector, before addresses are counted from a base."""
+    """The pixels and taps of a window on one channel vector, before a base address is added."""
 
     lanes: int
     o_h: int
@@ -32,10 +32,10 @@ class Taps(NamedTuple):
     i_ring: int
 
     def alike(self, several: bool = False) -> tuple[Taps, int]:
-        """The window of all that read the same, and by how many words this one's base is moved against it.
+        """A window that stands for all that read the same words, and by how many words this one's base differs from its base.
 
-        Tiles of a map differ by where their rows begin, and by how far the map goes on beyond what they can reach.
-        ``several``: taps are taken together by the phases of their words, counted from row offset 0.
+        Tiles of a map differ by where their rows begin, and by how far the map goes on beyond their reach. ``several``: the
+        phases of words, counted from row offset 0, decide which taps are taken together.
         """
         if several:
             return self, 0

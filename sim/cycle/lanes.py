@@ -1,4 +1,4 @@
-"""Lanes of one instruction that meet: the pixels of CONV and POOL in a phase, the operands of MISC in a bank."""
+"""Waits where lanes of one instruction meet: pixels of CONV and POOL in a phase, operands of MISC in a bank."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.cycle.trails import Groups
 
 
 def lanes_meet(config: MachineConfig, o_w: int, s_x: int, i_ys: int, ring: int) -> bool:
-    """Whether the lanes of a pixel group can meet at all: at a row's end, or at strides beyond 2 that are even."""
+    """Whether the lanes of a pixel group can meet at all: at a row's end, or at even strides above 2."""
     if config.px_p == 1:
         return False
     phases = config.fm_phases
@@ -27,7 +27,7 @@ def lane_waits(
     config: MachineConfig, o_h: int, o_w: int, s_y: int, s_x: int, k_h: int, k_w: int, d_y: int, d_x: int,
     i_h: int, i_w: int, pad_t: int, pad_l: int, i_off: int, i_ys: int, t_ys: int, ring: int,
 ) -> int:  # fmt: skip
-    """Extra cycles of one pass over all pixel groups and taps, for one channel vector.
+    """The additional cycles of one pass over all pixel groups and taps, for one channel vector.
 
     A step takes as many cycles as lanes meet in its fullest phase.
     """
@@ -50,7 +50,7 @@ def lane_waits(
 
 
 Operand = tuple[int, int, int, int, int, int]
-"""First word and the five strides of an operand of MISC."""
+"""The first word and the five strides of an operand of MISC."""
 
 
 def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> Groups:
@@ -63,10 +63,11 @@ def operand_groups(config: MachineConfig, counts: tuple[int, ...], walk: Operand
 
 @lru_cache(maxsize=1 << 12)
 def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b: Operand) -> int:
-    """Extra cycles of MISC because both operands want one bank, or one phase of a way that they share, or its only line.
+    """The additional cycles of MISC because both operands want one bank, one phase of a shared way, or the line of a serial
+    way.
 
-    Operands that move from bank to bank fall out of step once; those that stay in one take turns. So the bound is what
-    the fullest bank must serve, within as many words as one operand may run ahead of the other.
+    Operands that move from bank to bank fall out of step once; those that stay in one bank take turns. So the bound is what the
+    fullest bank must serve, within as many words as one operand may run ahead of the other.
     """
     banks = np.stack([_banks(config, counts, walk) for walk in (a, b)])
     total = banks.shape[1]
@@ -81,7 +82,7 @@ def operand_waits(config: MachineConfig, counts: tuple[int, ...], a: Operand, b:
 
 
 def _banks(config: MachineConfig, counts: tuple[int, ...], walk: Operand) -> npt.NDArray[np.int64]:
-    """The bank of every word of a walk, in order; its phase alone, or the line alone, where that is what a word takes."""
+    """The bank of every word of a walk, in order. On a shared way it is the phase alone, on a serial way always 0."""
     first, *strides = walk
     words = np.array([first], np.int64)
     for count, stride in zip(counts, strides, strict=True):

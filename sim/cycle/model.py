@@ -1,4 +1,4 @@
-"""The cycle model: a program's time on the machine, instruction by instruction."""
+"""The cycle model: the time of a program on the machine, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from sim.rtl.machine import TraceEvent
 
 UNITS = tuple(Unit)
 KEPT = 4
-"""Programs of ``run_ops`` that are kept to compare others with."""
+"""The programs of ``run_ops`` that are kept to compare others with."""
 
 
 @dataclass(frozen=True)
 class CycleResult:
-    """What ``RtlResult`` says, but for memory; ``WAIT_BANK`` counts lanes that meet, ``WAIT_DRAM`` is left out."""
+    """The result of ``RtlResult`` without memory. ``WAIT_BANK`` counts lanes that meet; ``WAIT_DRAM`` is left out."""
 
     cycles: int
     read_beats: int
     write_beats: int
     counters: dict[Unit, dict[Counter, int]]
     ends: list[int]
-    """When each instruction is done, from START to END."""
+    """The cycle in which each instruction is done, from START to END."""
     trace: list[TraceEvent] = field(default_factory=list)
 
 
 class Times(NamedTuple):
-    """What a search asks of a program."""
+    """The times of a program that a search needs."""
 
     cycles: int
     ends: list[int]
-    """As in ``CycleResult``."""
+    """The cycle in which each instruction is done, as in ``CycleResult``."""
 
 
 class CycleModel:
     """Runs programs at instruction granularity.
 
-    Units, receivers, queues and the dispatcher are recurrences of integers, exact but for what happens within
-    a cycle or two. DRAM is a fluid that both directions and instruction fetch share (``Bus``). No data is computed and
-    no address is checked: the program is taken to be right. Where there is a C++ compiler ``sim.cycle.native`` runs them, else
-    ``sim.cycle.control``: what they find is equal.
+    Units, receivers, queues and the dispatcher are recurrences of integers, exact but for what happens within a cycle or two.
+    DRAM is a fluid that both directions and instruction fetch share (``Bus``). No data is computed and no address is checked:
+    the program is taken to be right. ``sim.cycle.native`` runs programs where there is a C++ compiler, else
+    ``sim.cycle.control`` does. Both find the same.
     """
 
     def __init__(self, config: MachineConfig, *, native: bool = True) -> None:
@@ -59,13 +59,13 @@ class CycleModel:
         self._costs: Costs = {}
 
     def run(self, program_words: Sequence[int], *, trace: bool = True) -> CycleResult:
-        """Of a binary, from START to END."""
+        """Runs a binary, from START to END."""
         return self._run(from_words(self.config, program_words), trace)
 
     def run_ops(self, ops: Sequence[Op]) -> Times:
-        """Of decoded instructions without START and END; for a search, which asks often and for nothing but times.
+        """Runs decoded instructions without START and END, for a search, which asks often and needs times alone.
 
-        What differs from a program before it by addresses in DRAM alone takes as long, and is not run again.
+        A program that differs from an earlier one by addresses in DRAM alone takes as long, and is not run again.
         """
         program = from_ops(self.config, ops, self._costs)
         for before, times in self._known:

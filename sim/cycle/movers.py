@@ -31,7 +31,7 @@ from sim.cycle.units import KEPT
 
 
 class _Mover(ABC):
-    """What LOAD and SAVE share: an instruction is accepted when the one before the last has left the front."""
+    """The common part of LOAD and SAVE. An instruction is accepted when the one before the last has left the front."""
 
     notice = 0
 
@@ -41,7 +41,7 @@ class _Mover(ABC):
         self._bus = bus
         self._next = 0
         self._left: list[float] = [-NEVER, -NEVER]
-        """Served beats at which the last instruction, and the one before, have left the front."""
+        """The served beats at which the instruction before the last, and the last one, have left the front."""
         self._moved: deque[Trail] = deque(maxlen=KEPT)
 
     def ready(self) -> int | None:
@@ -61,7 +61,7 @@ class _Mover(ABC):
         return ()
 
     def finished(self, transfer: Transfer, cycle: float) -> int:
-        """DRAM has served it: when it is done."""
+        """Returns when the instruction is done, since DRAM has served this transfer."""
         cost = self._cost(transfer.index)
         self._moved.extend(self._trail(transfer, cycle))
         return ceil(cycle - EPSILON) + self._tail(cost)
@@ -73,7 +73,7 @@ class _Mover(ABC):
 
     @abstractmethod
     def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
-        """Its words on chip, if DRAM has served it, or will have, at ``end``."""
+        """The trail of its words on chip, if DRAM has served it, or will have, at ``end``."""
 
     def _coming(self, speed: float) -> float:
         """When the transfer that DRAM serves now is over, as far as is known."""
@@ -83,14 +83,14 @@ class _Mover(ABC):
 
     @abstractmethod
     def _tail(self, cost: MoveCost) -> int:
-        """Cycles from when DRAM has served it until it is done."""
+        """The cycles from when DRAM has served it until it is done."""
 
     def _leaves(self, served: float) -> None:
         self._left = [self._left[1], served]
 
 
 class LoadPipeline(_Mover):
-    """LOAD and LOADP: addresses run ahead of data, data fills words."""
+    """LOAD and LOADP: addresses run ahead of data, and data fills words."""
 
     def __init__(self, costs: list[MoveCost | None], bus: Bus, burst_beats: int) -> None:
         super().__init__(costs, bus.reads, bus)
@@ -100,11 +100,12 @@ class LoadPipeline(_Mover):
         self._walked = 0.0
         """The share of an instruction that came in earlier transfers."""
         self._last: MoveCost | None = None
-        """LOAD begins when LOADP is written, and the other way round; LOADW waits for everything, and everything for it."""
+        """The last load. LOAD begins when the LOADP before is written, and the reverse; LOADW waits for each, and each for
+        it."""
         self._runs = (0, 0)
-        """Beats of the last two runs."""
+        """The beats of the last two runs."""
         self._bursts: deque[tuple[int, float]] = deque(maxlen=BURSTS_AHEAD)
-        """Bursts of the last transfers, and their beats each."""
+        """The bursts of each of the last transfers, and the beats of each burst."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
@@ -147,7 +148,7 @@ class LoadPipeline(_Mover):
         return (Stretch(begin, begin + length, cost.use.writes, cost.walk, 1, length / max(1, words), skip),)
 
     def _ahead(self) -> float:
-        """Beats of the last bursts, as many as may have left the generator of runs and not be served."""
+        """The beats of the last bursts: of as many as may have left the generator of runs without being served."""
         left, beats = BURSTS_AHEAD, 0.0
         for count, size in reversed(self._bursts):
             if count >= left:
@@ -167,12 +168,12 @@ class SavePipeline(_Mover):
         super().__init__(costs, bus.writes, bus)
         self._burst_beats = burst_beats
         self._late = BRIDGE_WRITE if ports > 1 else 0
-        """Cycles of the bridge, on the way there and back."""
+        """The cycles that the bridge adds, on the way there and on the way back."""
         self._ahead = SAVE_AHEAD_BEATS + (2 * ports * burst_beats if ports > 1 else 0)
         self._read = 0
-        """First cycle in which the words of the next instruction can be read."""
+        """The first cycle in which the words of the next instruction can be read."""
         self._begins: dict[int, int] = {}
-        """When the words of instructions are read that DRAM has not served yet."""
+        """When the words of each instruction are read that DRAM has not served yet."""
 
     def accept(self, index: int, cycle: int) -> None:
         cost = self._cost(index)
@@ -198,7 +199,7 @@ class SavePipeline(_Mover):
         return finish
 
     def _trail(self, transfer: Transfer, end: float) -> tuple[Trail, ...]:
-        """One word after the other, until as many beats wait as there is room for; then as DRAM takes them."""
+        """Reads one word after the other until as many beats wait as there is room for, then as fast as DRAM takes them."""
         cost = self._cost(transfer.index)
         begin = self._begins[transfer.index]
         assert cost.walk is not None

@@ -1,4 +1,4 @@
-"""ROW at work beside units that go first: words in and out as their banks are free, rows from pass to pass between them."""
+"""ROW at work beside units that go first. Words go in and out as their banks are free; rows go from pass to pass between."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sim.cycle.trails import Groups
 from sim.cycle.walks import Masks
 
 ROW_ANSWER = BANK_LATENCY + 1
-"""From a word's grant to its first slice: bank, queue."""
+"""The cycles from a word's grant to its first slice: bank, queue."""
 ROW_FREED = 1
-"""From a write to the first slice of the word that takes its room."""
+"""The cycles from a write to the first slice of the word that takes its room."""
 BEFORE = -(1 << 40)
-"""Long before a program."""
+"""A cycle long before any program."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowPace:
-    """Cycles between the passes over a row: to the beginning of each stage, and there from row to row."""
+    """The cycles between the passes over a row: to the beginning of each stage, and there from row to row."""
 
     reduced: int
-    """From the last slice of the first pass to the row's sums."""
+    """The cycles from the last slice of the first pass to the row's sums."""
     first: int
     second_after: int
     second: int
     prepared: int
-    """From the beginning of the second stage to the first slice of results."""
+    """The cycles from the beginning of the second stage to the first slice of results."""
 
     @classmethod
     def of(cls, config: MachineConfig, slices: int, softmax: bool) -> RowPace:
-        """``slices`` of each row."""
+        """The pace for rows of ``slices`` slices each."""
         stages = (config.row_lanes - 1).bit_length()
         reduced = ROW_REDUCE + stages + 2
         if softmax:
@@ -43,14 +43,14 @@ class RowPace:
 
 
 class Between:
-    """Rows between their first pass and their last."""
+    """The rows between their first pass and their last."""
 
     def __init__(self, pace: RowPace) -> None:
         self._pace = pace
         self._first = self._second = BEFORE
 
     def results(self, last: int) -> int:
-        """The next row's last slice is taken in that cycle: the first in which its results may begin."""
+        """The first cycle in which the results of the next row may begin, whose last slice is taken in cycle ``last``."""
         pace = self._pace
         self._first = max(last + pace.reduced, self._first + pace.first)
         self._second = max(self._first + pace.second_after, self._second + pace.second)
@@ -58,7 +58,7 @@ class Between:
 
 
 class Bank:
-    """What others take, looked at in blocks as it is known."""
+    """The banks that others take, looked at in blocks as they become known."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
@@ -66,7 +66,7 @@ class Bank:
         self._busy: list[int] | None = None
 
     def free(self, want: int, cycle: int, until: int, taken: Taken) -> int | None:
-        """The first cycle from that one on in which these banks are free; None: not before ``until``."""
+        """The first cycle from ``cycle`` on in which these banks are free, or None if there is none before ``until``."""
         while cycle < until:
             if not self._begin <= cycle < self._end:
                 self._begin, self._end = cycle, min(until, cycle + BLOCK)
@@ -83,7 +83,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class RowShape:
-    """How ROW takes words: a row has ``words``, a word ``parts`` slices. ``room`` words are between first slice and write."""
+    """The shape of ROW's work: ``words`` of a row, ``parts`` slices of a word, ``room`` words from first slice to write."""
 
     words: int
     parts: int
@@ -91,7 +91,7 @@ class RowShape:
 
     @property
     def pipe(self) -> int:
-        """From the first slice of a word's results to its write."""
+        """The cycles from the first slice of a word's results to its write."""
         return self.parts - 1 + ROW_EMIT + FIFO
 
     @classmethod
@@ -109,7 +109,7 @@ class RowContest:
     def __init__(
         self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks], pace: RowPace, shape: RowShape, first: int, least: int
     ) -> None:  # fmt: skip
-        """``first``: of the reads; ``least``: the cycle in which it is over if nobody is ever in the way."""
+        """``first``: the first cycle of the reads; ``least``: the cycle in which all is over if nobody is ever in the way."""
         self._reads, self._writes = (Bank(each) for each in groups)
         self._in, self._out = (each.tolist() for each in masks)
         self._between = Between(pace)
@@ -117,17 +117,17 @@ class RowContest:
         self._count = len(self._in)
         self._got = [first - 1]
         self._cut: list[int] = []
-        """Cycles of grants, the first is none, and of first slices."""
+        """The cycles of first slices; ``_got`` has those of grants behind an entry that is none."""
         self._results: list[int] = []
-        """First cycles in which a row's results may begin."""
+        """The first cycle in which the results of each row may begin."""
         self._begun: list[int] = []
         self._written: list[int] = []
         self._over: list[int] = []
-        """First cycles in which a row has left its place."""
+        """The first cycle in which each row has left its place."""
 
     @property
     def bound(self) -> int:
-        """The cycle in which it is over if nobody is in the way any more."""
+        """The cycle in which the work is over if nobody is in the way any more."""
         if not self._written:
             return self._least
         return max(self._least, self._written[-1] + 1 + (self._count - len(self._written)) * self._shape.parts)
@@ -141,12 +141,12 @@ class RowContest:
         return self._written[-1]
 
     def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
-        """Go on to that cycle; what others do until then is known."""
+        """Goes on to that cycle; what others do until then is known."""
         while self._read(until, taken_reads) | self._write(until, taken_writes):
             pass
 
     def _read(self, until: int, taken: Taken) -> bool:
-        """Words in, as far as there is room for them and what is taken is known; whether there was one."""
+        """Reads words while there is room and it is known which banks others take; returns whether any was read."""
         shape, moved = self._shape, False
         while True:
             word = len(self._got) - 1
@@ -163,7 +163,7 @@ class RowContest:
             self._slice()
 
     def _slice(self) -> None:
-        """Cut words into slices that have come, while there is room for their rows."""
+        """Cuts words that have come into slices, while there is room for their rows."""
         shape = self._shape
         while len(self._cut) < len(self._got) - 1:
             word = len(self._cut)
@@ -180,7 +180,7 @@ class RowContest:
                 self._results.append(self._between.results(begin + shape.parts - 1))
 
     def _write(self, until: int, taken: Taken) -> bool:
-        """Words out; whether there was one."""
+        """Writes words; returns whether any was written."""
         shape, moved = self._shape, False
         while True:
             word = len(self._written)

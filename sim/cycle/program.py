@@ -1,4 +1,4 @@
-"""A program as the cycle model needs it: unit, length, dependences and cost of every instruction."""
+"""A program as the cycle model needs it: the unit, length, dependences and cost of every instruction."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Ints = npt.NDArray[np.int64]
 
 
 class CycleError(TilewrightError):
-    """A program that would not run to its end."""
+    """Raised for a program that would not run to its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Columns, one entry for each instruction in program order, START and END included."""
+    """The columns of a program. Each has an entry for every instruction in program order, START and END included."""
 
     units: list[int | None]
     pcs: list[int]
     lengths: list[int]
     givers: list[tuple[int, ...]]
-    """The instructions whose tokens it takes."""
+    """The instructions whose tokens each instruction takes."""
     room: list[tuple[int, ...]]
-    """The instructions that must have taken their tokens before it can give its own: ``TOKEN_MAX`` may be on the way."""
+    """The instructions that must have taken their tokens before it gives its own: ``TOKEN_MAX`` may be on the way."""
     costs: list[Cost | None]
     words: int
 
 
 def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
-    """Decode a binary: headers one by one, fields of all instructions of a kind at once."""
+    """Decodes a binary: headers one by one, then the fields of all instructions of a kind at once."""
     memory = np.array(words, np.int64)
     units = (1 << len(Unit)) - 1
     shifts = {}
@@ -91,20 +91,20 @@ def from_words(config: MachineConfig, words: Sequence[int]) -> Program:
 
 
 MOST_CYCLES = 1 << 40
-"""An hour at 300 MHz: sums over a program stay within 64 bits."""
+"""The most cycles of an instruction, an hour at 300 MHz. Sums over a program stay within 64 bits."""
 
 
 Costs = dict[tuple[str | int, ...], Cost]
-"""Of instructions of one machine, by their names, and the names and values of their fields."""
+"""The costs of instructions of one machine, by their names, and the names and values of their fields."""
 MOST_COSTS = 1 << 16
-"""So many are kept, some 50 MB: more than the different instructions of the programs of one compilation."""
+"""The most costs that are kept, some 50 MB: more than the different instructions of the programs of one compilation."""
 
 
 def from_ops(config: MachineConfig, ops: Sequence[Op], known: Costs | None = None) -> Program:
-    """Instructions that are already decoded; START and END are added.
+    """The program of decoded instructions, to which START and END are added.
 
     ``known``: costs from before, to which new ones are added. Programs that are timed together have most instructions in
-    common, at other addresses in DRAM, of which costs see only the lane within a beat.
+    common, at other addresses in DRAM. Of an address costs depend only on the lane within a beat.
     """
     everything = [Op("START"), *ops, Op("END")]
     rows = [BY_NAME[op.name] for op in everything]
@@ -128,7 +128,7 @@ def from_ops(config: MachineConfig, ops: Sequence[Op], known: Costs | None = Non
 
 
 def _cost_key(config: MachineConfig, op: Op) -> tuple[str | int, ...]:
-    """Equal for instructions that cost the same wherever in DRAM they read and write."""
+    """A key that is equal for instructions of the same cost, wherever in DRAM they read and write."""
     values = op.values
     if "offset" in values:
         values = {**values, "offset": values["offset"] % config.axi_bytes}
@@ -143,14 +143,14 @@ def _field(word: Ints, lsb: int, bits: int, signed: bool) -> Ints:
 _MEMBERS: Mapping[int, tuple[int, ...]] = {
     mask: tuple(unit for unit in range(len(Unit)) if mask >> unit & 1) for mask in range(1 << len(Unit))
 }
-"""The units of a mask."""
+"""The units of each mask."""
 _MASKS = {frozenset(Unit(unit) for unit in units): mask for mask, units in _MEMBERS.items()}
 
 
 def _program(
     rows: Sequence[Instruction], pcs: list[int], waits: list[int], signals: list[int], costs: list[Cost | None], words: int
 ) -> Program:
-    """Match tokens: in a sequential program the n-th token taken is the n-th given, between every two units."""
+    """Matches tokens: in a sequential program the n-th token taken is the n-th given, between every two units."""
     tokens: list[list[deque[int]]] = [[deque() for _ in Unit] for _ in Unit]
     takers: list[list[list[int]]] = [[[] for _ in Unit] for _ in Unit]
     given = [[0] * len(Unit) for _ in Unit]

@@ -1,7 +1,7 @@
-"""Units that want the same banks: the one that comes later in the order of the feature map waits.
+"""Units that want the same banks. The unit that comes later in the order of the feature map waits.
 
-Units in other bank groups that share a way can meet, too, in a phase. They then fall out of step and go on as before: what that
-costs is left out, for it is below what is not known of LOAD's words, and following it would take as long again.
+Units in other bank groups can meet in a phase, too, if they share a way. They then fall out of step and go on as before. This
+cost is left out: it is less than the uncertainty about LOAD's words, and following it would take as long again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sim.cycle.trails import Groups
 
 NEARBY = 32
-"""Instructions within which two must lie to run at the same time: what the queues hold."""
+"""Instructions that run at the same time lie within so many of each other: the queues hold no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Use:
     reads: Groups
     writes: Groups
     reads_b: Groups = 0
-    """Of the second operand of MISC."""
+    """The bank groups of the second operand of MISC."""
 
 
 IDLE = Use(0, 0)
 
 
 def contended(uses: Sequence[Use], units: Sequence[int | None], order: Sequence[int]) -> list[tuple[bool, bool]]:
-    """For each instruction, reading and writing: does a unit that goes before its own want the same bank groups nearby?
+    """Whether a unit that goes before an instruction's own wants the same bank groups nearby, for its reads and for its writes.
 
     ``order``: the units, the one that goes first in front.
     """

@@ -1,4 +1,4 @@
-"""What ROW costs: three passes over each row, which overlap those of its neighbours (``hw/rows/unit.py``)."""
+"""The cost of ROW: three passes over each row, which overlap those of its neighbours (``hw/rows/unit.py``)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from sim.cycle.trails import Groups
 from sim.cycle.walks import Banks, LoopWalk, Way
 
 FOLLOWED = 32
-"""Rows that are followed one by one; from there on they come at one pace."""
+"""The rows that are followed one by one. The rows behind them come at one pace."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowCost:
-    """``cycles`` from acceptance to ``done``, as if no other unit wanted its banks; ``active`` slices of results."""
+    """The cost of a ROW: ``cycles`` from acceptance to ``done`` if no other unit wants its banks, ``active`` slices of
+    results."""
 
     cycles: int
     active: int
     use: Use
     words: int
-    """Of a row."""
+    """The words of a row."""
     pace: RowPace
     walks: tuple[LoopWalk, LoopWalk]
-    """What it reads, and what it writes."""
+    """The words that it reads, and those that it writes."""
     wait_bank: int = 0
 
 
 def row_costs(config: MachineConfig, f: Mapping[str, npt.NDArray[np.int64]]) -> list[RowCost]:
-    """By the slices of a row, and by what lies between its passes."""
+    """Costs of ROW, from the slices of a row and the cycles between its passes."""
     columns = [[f[name].tolist() for name in (f"{side}_addr", f"{side}_s0", f"{side}_s1", f"{side}_cs")] for side in "ao"]
     shapes = zip(*(f[name].tolist() for name in ("n0", "n1", "words", "mode")), strict=True)
     return [
@@ -67,7 +68,7 @@ def _groups(config: MachineConfig, counts: tuple[int, ...], walk: tuple[int, ...
 
 
 def row_cycles(config: MachineConfig, rows: int, slices: int, softmax: bool) -> int:
-    """Of one instruction; ``slices`` of each row."""
+    """The cycles of one instruction with ``slices`` slices in each row."""
     pace = RowPace.of(config, slices, softmax)
     between = Between(pace)
     takes, results = [0] * ROWS_HELD, -slices

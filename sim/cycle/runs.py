@@ -10,20 +10,21 @@ from math import gcd
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """``rows`` times ``pieces`` runs; only the lane in which a run begins matters, the address modulo the beat."""
+    """``rows`` times ``pieces`` runs. Of an address only the lane counts in which a run begins: the address modulo the beat."""
 
     beat: int
-    """Bytes."""
+    """The bytes of a beat."""
     offset: int
     row_stride: int
     rows: int
     step: int
     pieces: int
     length: int
-    """Bytes of a run."""
+    """The bytes of a run."""
 
     def lanes(self) -> list[tuple[int, int]]:
-        """The lane in which runs begin, and how many do; lanes repeat after at most ``beat`` rows or pieces."""
+        """The lanes in which runs begin, each with the number of its runs. They repeat after ``beat`` rows or pieces at
+        most."""
         return [
             ((self.offset + row + piece) % self.beat, row_times * piece_times)
             for row, row_times in _progression(self.beat, self.row_stride, self.rows)
@@ -40,16 +41,16 @@ class Cuts:
 
     words: int
     lanes: int
-    """Bytes of a word."""
+    """The bytes of a word."""
     pixels: int
     step: int
-    """Bytes from pixel to pixel."""
+    """The bytes from pixel to pixel."""
     run: int
-    """Bytes of a pixel."""
+    """The bytes of a pixel."""
 
     @property
     def windows(self) -> bool:
-        """Pixels overlap: chunks stay until a whole pixel is cut, and then pass one per cycle."""
+        """Whether pixels overlap. Chunks then stay until a whole pixel is cut, and pass one per cycle."""
         return self.step < self.run
 
     def last_base(self) -> int:
@@ -58,7 +59,7 @@ class Cuts:
         return last_pixel if self.windows else last_pixel + (-(-self.run // self.lanes) - 1) * self.lanes
 
     def passing(self, skip: int, size: int) -> int:
-        """Cycles in which chunks pass between overlapping pixels: the first of them passes with the last word."""
+        """The cycles in which chunks pass between overlapping pixels. The first of them passes with the last word."""
         if not self.windows:
             return 0
         chunks = [(skip + pixel * self.step) // size for pixel in range(self.pixels)]
@@ -67,10 +68,10 @@ class Cuts:
 
 @lru_cache(maxsize=1 << 14)
 def loaded(runs: Runs, lead: int, cuts: Cuts) -> tuple[int, int, int]:
-    """Beats, cycles in the unit, and cycles more until the last word is written.
+    """The beats, the cycles in the unit, and the additional cycles until the last word is written.
 
-    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are dropped,
-    one per cycle. The first word waits for all of its chunks.
+    A chunk (a beat, or fill in ``lead``) comes in and a word goes out per cycle; chunks behind the last word are dropped, one
+    per cycle. The first word waits for all of its chunks.
     """
     beats = cycles = 0
     size = runs.beat
@@ -94,7 +95,7 @@ def loaded(runs: Runs, lead: int, cuts: Cuts) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=1 << 14)
 def saved(runs: Runs, words: int, last_bytes: int) -> tuple[int, int]:
-    """Beats, and cycles in the unit, of runs that come from ``words`` words each, the last with ``last_bytes`` bytes.
+    """The beats, and the cycles in the unit, of runs of ``words`` words each, whose last word has ``last_bytes`` bytes.
 
     A word comes in and a beat goes out per cycle; a last word that reaches into another beat costs a cycle more.
     """

@@ -1,4 +1,4 @@
-"""POOL's steps when it takes several taps in one: ``PoolWindow`` of ``hw/pool/taps.py`` in arrays."""
+"""The steps of POOL when it takes several taps in one: ``PoolWindow`` of ``hw/pool/taps.py`` in arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Words counted from the base, which of them are read (steps, ports), and the steps of each pixel group."""
+    """The words of all steps, counted from the base, whether each is read (steps, ports), and the steps of each pixel group."""
 
     words: Ints
     read: Bools
@@ -23,7 +23,7 @@ class Steps:
 
 
 def spread(counts: Ints, cycles: int) -> Ints:
-    """The cycle of each step, if a group of ``counts`` steps takes at least so many cycles."""
+    """The cycle of each step, if each group of ``counts`` steps takes at least ``cycles`` cycles."""
     lengths = np.maximum(counts, cycles)
     begin = np.repeat(np.cumsum(lengths) - lengths - np.cumsum(counts) + counts, counts)
     cycle: Ints = begin + np.arange(len(begin))
@@ -32,7 +32,7 @@ def spread(counts: Ints, cycles: int) -> Ints:
 
 @lru_cache(maxsize=1 << 10)
 def several_steps(taps: Taps, most: int) -> Steps:
-    """All pixel groups on one channel vector, ``most`` taps in a step at most."""
+    """The steps of all pixel groups on one channel vector, with ``most`` taps in a step at most."""
     lanes = taps.lanes
     pixels = np.arange(-(-taps.o_h * taps.o_w // lanes) * lanes).reshape(-1, lanes)
     oy, ox = pixels // taps.o_w, pixels % taps.o_w
@@ -50,7 +50,7 @@ def several_steps(taps: Taps, most: int) -> Steps:
 
 @lru_cache(maxsize=1 << 12)
 def several_waits(taps: Taps, most: int, phases: int) -> int:
-    """Extra cycles of one pass over all pixel groups because ports meet in a bank; as ``lane_waits`` counts them."""
+    """The additional cycles of one pass over all pixel groups because ports meet in a phase, counted as ``lane_waits`` does."""
     steps = several_steps(taps, most)
     phase = steps.words % phases
     fullest = np.zeros(len(phase), np.int64)
@@ -60,7 +60,7 @@ def several_waits(taps: Taps, most: int, phases: int) -> int:
 
 
 def _way(taps: Taps, oy: Ints, ox: Ints, most: int, beside: bool) -> tuple[Ints, Bools]:
-    """As if all groups were side by side, or none: words and reads (groups, steps, ports)."""
+    """The words and the reads (groups, steps, ports) if all groups had their pixels side by side, or none had."""
     lanes = taps.lanes
     at_once = most if beside else 2 if most > lanes else 1
     ky, kx = (axis.ravel() for axis in np.meshgrid(np.arange(taps.k_h), np.arange(0, taps.k_w, at_once), indexing="ij"))

@@ -1,4 +1,4 @@
-"""What a unit has asked of the feature maps, cycle by cycle: those that come after it see which banks it takes."""
+"""The banks that a unit has asked for, cycle by cycle, so that units that come after it see which are taken."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sim.cycle.geometry import Ints
 from sim.cycle.walks import Masks, Walk
 
 Groups = int
-"""Bank groups as a mask: those that an instruction reads or writes."""
+"""Bank groups as a mask."""
 
 
 @dataclass(slots=True)
 class Stretch:
     """The accesses of an instruction between two cycles: ``per`` in a row, and again every ``period`` cycles. Never changed.
 
-    Not frozen: that would double the time to make one, and so for ``Record``.
+    The class is not frozen, for that would double the time to make one. The same holds for ``Record``.
     """
 
     begin: int
@@ -29,10 +29,10 @@ class Stretch:
     per: int = 1
     period: float = 1.0
     skip: int = 0
-    """Accesses of the walk that came before."""
+    """The accesses of the walk that came before."""
 
     def fill(self, taken: Masks, first: int) -> None:
-        """Add the banks that it takes to those taken from cycle ``first`` on."""
+        """Adds the banks that it takes to those taken from cycle ``first`` on."""
         low, high = max(first, self.begin), min(first + len(taken), self.end)
         if low >= high:
             return
@@ -41,7 +41,7 @@ class Stretch:
             found = masks[skip + low - begin : skip + high - begin]
             taken[low - first : low - first + len(found)] |= found
         elif per <= period and period.is_integer():
-            # Each access of a bunch by itself: every so many cycles, every so many masks.
+            # The accesses of one number within their bunches come every ``apart`` cycles, with every ``per``-th mask.
             apart = int(period)
             for number in range(per):
                 start = begin + number
@@ -55,7 +55,7 @@ class Stretch:
             taken[cycles - first] |= found
 
     def entries(self, low: int = 0, high: int = 1 << 62) -> tuple[Ints, Masks]:
-        """Cycles and banks of the accesses between two cycles."""
+        """The cycles and the banks of the accesses between two cycles."""
         low, high = max(low, self.begin), min(high, self.end)
         masks, per, period = self.walk.masks(), self.per, self.period
         bunch = int((low - self.begin) / period)
@@ -76,7 +76,7 @@ class Stretch:
 
 @dataclass(slots=True)
 class Record:
-    """Accesses that had to wait: in each of these cycles, these banks."""
+    """Accesses that had to wait: the banks that were asked for in each of these cycles."""
 
     begin: int
     end: int
@@ -94,7 +94,7 @@ Trail = Stretch | Record
 
 @dataclass(slots=True)
 class Latest:
-    """Trails that are remembered, and what follows them; not put together, for who looks at them begins at the end."""
+    """Remembered trails and those that follow them. They are not joined, since readers begin at the end."""
 
     before: Sequence[Trail]
     last: Sequence[Trail]
@@ -107,7 +107,7 @@ class Latest:
 
 
 def taken_by(rivals: Iterable[Reversible[Trail]], groups: Groups, first: int, end: int) -> Masks | None:
-    """The banks that are taken in each cycle from ``first`` to ``end`` in these groups; None: none ever.
+    """The banks in these groups that are taken in each cycle from ``first`` to ``end``, or None if there are never any.
 
     The trails of a rival are in the order of time.
     """

@@ -35,30 +35,30 @@ from sim.cycle.walks import Banks, Masks, RoundWalk, Walk, Way
 from sim.cycle.words import ANSWER, Pace, WordContest
 
 KEPT = 64
-"""Instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
+"""The instructions, or parts of them, whose accesses are remembered: more than are at work beside one that waits for them."""
 
 
 class Pipeline(Protocol):
     """A unit behind its receiver."""
 
     notice: int
-    """Cycles from that in which an instruction is offered to its acceptance, at least."""
+    """The least cycles from the offer of an instruction to its acceptance."""
 
     def ready(self) -> int | None:
-        """The first cycle in which it can accept; None while that depends on DRAM or on units that go before it."""
+        """The first cycle in which it can accept, or None while that depends on DRAM or on units that go before it."""
 
     def accept(self, index: int, cycle: int) -> int | None:
-        """Take the instruction in that cycle; when it is done, or None if that is not known yet."""
+        """Takes the instruction in that cycle; returns when it is done, or None if that is not known yet."""
 
     def reads(self) -> Reversible[Trail]:
-        """What its last instructions read, for the units that come after it."""
+        """The trails of what its last instructions read, for the units that come after it."""
 
     def writes(self) -> Reversible[Trail]:
-        """What they write."""
+        """The trails of what its last instructions write."""
 
 
 class _Worker(ABC):
-    """What CONV, POOL, MISC and ROW share: an instruction that may meet units which go first is followed step by step."""
+    """The common part of CONV, POOL, MISC and ROW. Instructions that may meet units that go first are followed step by step."""
 
     notice = 0
 
@@ -73,13 +73,13 @@ class _Worker(ABC):
         return None if self.open else self._next
 
     def advance(self, until: int) -> bool:
-        """Follow the open work to that cycle; whether it is over."""
+        """Follows the open work to that cycle; returns whether it is over."""
         assert self.open is not None
         self.open.advance(until, self._taken_reads, self._taken_writes)
         return self.open.over
 
     def settle(self) -> tuple[int, int]:
-        """Close the open work; the instruction, and when it is done."""
+        """Closes the open work; returns the instruction, and when it is done."""
         finish = self._close()
         self.open = None
         return self._index, finish
@@ -92,7 +92,7 @@ class _Worker(ABC):
 
     @abstractmethod
     def _close(self) -> int:
-        """The open work is over: when the instruction is done."""
+        """Returns when the instruction is done, since the open work is over."""
 
 
 class WindowPipeline(_Worker):
@@ -111,7 +111,7 @@ class WindowPipeline(_Worker):
         self._done, self._stored = done, stored
         self._raster_free = self._places_free = 0
         self._raster_out = self._places_out = 0
-        """First cycles in which a group is put out behind those of the last instruction."""
+        """The first cycles in which the raster and the placement put out a group that follows those of the last instruction."""
         self._beats_over = 0
         self._last_done = -1
         self._accepted = self._begin = 0
@@ -120,10 +120,10 @@ class WindowPipeline(_Worker):
         self._guest: WindowPipeline | None = None
         self._guest_cycles = 0
         self._spans: deque[tuple[int, int, int]] = deque(maxlen=KEPT)
-        """First and last cycle of its last instructions' beats, when nothing holds them up, and their reductions."""
+        """The first and last cycle of the beats of its last instructions, if nothing holds them up, and their reductions."""
 
     def lend(self, guest: WindowPipeline, cycles: int) -> None:
-        """Its finishing lanes are the guest's, too, who takes so many cycles of them for a reduction."""
+        """Lends its finishing lanes to a guest, which takes so many cycles of them for a reduction."""
         self._guest, self._guest_cycles = guest, cycles
 
     def accept(self, index: int, cycle: int) -> int | None:
@@ -161,8 +161,10 @@ class WindowPipeline(_Worker):
         return self._writes
 
     def _waits(self, late: float, begin: int, end: int) -> float:
-        """How long drains wait for the guest's reductions while it is not idle: each of them makes one ``late``, and the guest
-        waits for the drains."""
+        """The cycles for which drains wait for the guest's reductions between two cycles.
+
+        Each reduction of the guest delays a drain by ``late``, and the guest waits for the drains.
+        """
         assert self._guest is not None
         steps, last = 0.0, 0
         for begun, over, reductions in self._guest._spans:
@@ -181,7 +183,7 @@ class WindowPipeline(_Worker):
         return self._end(contest.cycle + READ_TO_BEAT, contest.last_write + 1 if met else 0)
 
     def _end(self, end: int, written: int = 0) -> int:
-        """Its beats are over at ``end``: when the instruction is done, and the next can be accepted."""
+        """Returns when the instruction is done whose beats are over at ``end``, and sets when the next can be accepted."""
         cost = self._costs[self._index]
         assert cost is not None
         self._beats_over = end
@@ -203,7 +205,7 @@ class WindowPipeline(_Worker):
 
 
 class MiscPipeline(_Worker):
-    """A word in as many cycles as it has slices; the pipeline runs empty from instruction to instruction."""
+    """MISC: a word takes as many cycles as it has slices, and the pipeline runs empty between instructions."""
 
     notice = MISC_NOTICE
 
@@ -211,7 +213,7 @@ class MiscPipeline(_Worker):
         self, config: MachineConfig, costs: list[MiscCost | None], contended: Sequence[tuple[bool, bool]],
         rivals: Sequence[Pipeline], seen: bool,
     ) -> None:  # fmt: skip
-        """``seen``: a unit that comes after it is at work in the program."""
+        """``seen``: whether a unit that comes after it is at work in the program."""
         super().__init__(contended, rivals)
         self._costs = costs
         self._config = config
@@ -231,7 +233,7 @@ class MiscPipeline(_Worker):
         cost = self._costs[index]
         assert cost is not None
         self._index = index
-        # Its numbers are taken a cycle before its first slice may begin.
+        # The instruction's numbers are taken a cycle before its first slice may begin.
         self._needs = max(cycle + 2, self._settled)
         first = cycle + MISC_READ
         use = cost.use
@@ -249,7 +251,7 @@ class MiscPipeline(_Worker):
         turns = self._one_line and cost.walks is not None and cost.walks[1] is not None
         reads = cost.words * (2 if turns else 1) + cost.wait_bank
         later = min(cost.words, MISC_AHEAD) if turns else 0
-        """The first operand runs ahead before the second gets its first word."""
+        """The words by which the first operand runs ahead before the second gets its first."""
         free = max(first + later + ANSWER, self._settled) + cost.cycles
         self._settled = free + self._latency
         last = free - parts
@@ -260,7 +262,8 @@ class MiscPipeline(_Worker):
         return last + self._pace.pipe + 1
 
     def _leave(self, cost: MiscCost, groups: tuple[Groups, Groups], first: int, begin: int) -> None:
-        """Words are read from ``first`` on while there is room; then at the pace of slices, which begin at ``begin``."""
+        """Leaves the trails: words are read from ``first`` on while there is room, then at the pace of slices, the first at
+        ``begin``."""
         *operands, output = cost.walks or round_walks(self._config, cost)
         pace, ahead = cost.cycles / cost.words, min(cost.words, MISC_ANSWERS)
         later = max(first + ahead, begin + self._pace.parts)
@@ -287,7 +290,7 @@ class MiscPipeline(_Worker):
 
 
 class RowPipeline(_Worker):
-    """One instruction after the other; the next is accepted in the cycle after ``done``."""
+    """ROW: one instruction after the other; the next is accepted in the cycle after ``done``."""
 
     def __init__(
         self, config: MachineConfig, costs: list[RowCost | None], contended: Sequence[tuple[bool, bool]],
@@ -325,6 +328,6 @@ class RowPipeline(_Worker):
 
 
 def round_walks(config: MachineConfig, cost: MiscCost) -> tuple[Walk, None, Walk]:
-    """Of a MISC that does not say how it walks."""
+    """The walks of a MISC that does not say how it walks."""
     banks = Banks.of(config, Way.OPERAND), Banks.of(config, Way.SHARED_WRITE)
     return RoundWalk(banks[0], cost.use.reads, cost.words), None, RoundWalk(banks[1], cost.use.writes, cost.words)

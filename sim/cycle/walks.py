@@ -1,4 +1,4 @@
-"""Which banks and ways an instruction asks for, step by step, as masks of 64 bits.
+"""The banks and ways that an instruction asks for, step by step, as masks of 64 bits.
 
 Banks beyond the 48th are told apart modulo 48, phases of a shared way modulo 16.
 """
@@ -24,7 +24,7 @@ Masks = npt.NDArray[np.uint64]
 BANKS_TOLD_APART = 48
 PHASES_TOLD_APART = 16
 LINE = np.uint64(1 << BANKS_TOLD_APART)
-"""Of a way whose words take no phase."""
+"""The bit of a way whose words take no phase."""
 NONE = np.uint64(0)
 _Value = TypeVar("_Value", bound=np.generic)
 
@@ -40,7 +40,7 @@ _Walk = TypeVar("_Walk", bound=Walk)
 
 
 class _Hashed:
-    """What has looked for its hash remembers it: for a walk that takes longer than all else that ``Kept`` does."""
+    """Remembers its hash once that is known: to hash a walk takes longer than all else that ``Kept`` does."""
 
     __slots__ = ("known_hash",)
     known_hash: int
@@ -65,7 +65,7 @@ def _hash_once(kind: _Class) -> _Class:
 
 
 class Kept:
-    """Masks that were asked for last, in so many bytes: a search times the same groups in many programs."""
+    """The masks that were asked for last, in so many bytes at most: a search times the same groups in many programs."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes, self.bytes = most_bytes, 0
@@ -86,17 +86,17 @@ _KEPT = Kept(64 << 20)
 
 
 class Way(Enum):
-    """By which way words go (``hw/buffers/feature_map.py``), and so what each of them takes."""
+    """The way that words go (``hw/buffers/feature_map.py``), which decides what each of them takes."""
 
     OWN = "own"
-    """Its bank."""
+    """A word takes its bank."""
     SHARED_READ = "shared read"
-    """Its bank, and its phase from all others that read by this way; its bank alone where that way is serial, on which
-    this one pauses every other time for the others."""
+    """A word takes its bank, and its phase from all others that read by this way. Where the way is serial it takes its bank
+    alone; every other time it pauses there for the others."""
     OPERAND = "operand"
-    """The same of an operand of MISC; where that way is serial, its bank, and the way from the other operand."""
+    """A word of an operand of MISC takes the same; where the way is serial, its bank, and the way from the other operand."""
     SHARED_WRITE = "shared write"
-    """Its phase, from all others that write."""
+    """A word takes its phase from all others that write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Banks:
 
     @classmethod
     def of(cls, config: MachineConfig, way: Way = Way.OWN) -> Banks:
-        """``way``: by which it goes where the machine has it."""
+        """The banks of a machine. ``way``: the way that words go if the machine has it."""
         ways = config.ways
         if not ways.shared or (ways.serial_reads and way is Way.SHARED_READ):
             way = Way.OWN
@@ -124,7 +124,7 @@ class Banks:
 
 @lru_cache(maxsize=4)
 def _bits(banks: Banks) -> Masks:
-    """Of each word, until they come again: a look-up takes a fraction of the divisions."""
+    """The masks of words up to where they repeat: a look-up takes a fraction of the time of the divisions."""
     words = np.arange(banks.phases * banks.depth * (BANKS_TOLD_APART // gcd(BANKS_TOLD_APART, banks.phases)))
     phase = words % banks.phases
     by_way = _bit(BANKS_TOLD_APART + phase % PHASES_TOLD_APART)
@@ -146,8 +146,8 @@ def _bit(numbers: Ints) -> Masks:
 class WindowWalk(_Hashed):
     """What CONV or POOL reads: ``outer`` times all pixel groups, their taps, and ``inner`` vectors.
 
-    Every ``period`` outer iterations the input moves on by ``outer_step`` words. A step whose lanes meet in a phase is
-    as many steps; a reduction of fewer steps than ``group`` rests until the next may begin.
+    Every ``period`` outer iterations the input moves on by ``outer_step`` words. A step whose lanes meet in a phase is as many
+    steps; a reduction of fewer steps than ``group`` rests until the next may begin.
     """
 
     banks: Banks
@@ -160,7 +160,7 @@ class WindowWalk(_Hashed):
     outer_step: int
     group: int
     several: int = 1
-    """Taps in a step at most: of POOL, which has no inner vectors."""
+    """The most taps in a step; more than one only for POOL, which has no inner vectors."""
 
     def masks(self) -> Masks:
         return _KEPT.of(self, _window)
@@ -202,7 +202,7 @@ class LoopWalk(_Hashed):
     counts: tuple[int, ...]
     strides: tuple[int, ...]
     bunch: int = 1
-    """Steps of which only the last asks for its bank."""
+    """The steps of which only the last asks for its bank."""
 
     def masks(self) -> Masks:
         return _KEPT.of(self, _loop)
@@ -211,7 +211,7 @@ class LoopWalk(_Hashed):
 @_hash_once
 @dataclass(frozen=True, slots=True)
 class RoundWalk(_Hashed):
-    """Word after word through the banks of some groups: for an instruction that does not say how it walks."""
+    """Goes word after word through the banks of some groups, for an instruction that does not say how it walks."""
 
     banks: Banks
     groups: int
@@ -241,7 +241,7 @@ def _sums(base: int, counts: Sequence[int], strides: Sequence[int]) -> Ints:
 
 @lru_cache(maxsize=512)
 def _relative(taps: Taps) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Words counted from the base, and which of them are read: pixel groups, taps, lanes."""
+    """The words counted from the base, and whether each is read, for pixel groups and taps (rows) and lanes (columns)."""
     lanes = taps.lanes
     groups = -(-taps.o_h * taps.o_w // lanes)
     pixels = np.arange(groups * lanes).reshape(groups, 1, 1, lanes)
@@ -281,7 +281,7 @@ def _window(walk: WindowWalk) -> Masks:
 
 
 def _turns(phases: Ints, read: npt.NDArray[np.bool_]) -> Ints:
-    """The cycle of each lane's word: lanes that meet in a phase take one after the other, wherever the base lies."""
+    """The cycle of each lane's word. Lanes that meet in a phase take one after the other, wherever the base lies."""
     turn = np.zeros(phases.shape, np.int64)
     for lane in range(1, phases.shape[1]):
         before = read[:, :lane] & (phases[:, :lane] == phases[:, lane : lane + 1])
@@ -292,21 +292,21 @@ def _turns(phases: Ints, read: npt.NDArray[np.bool_]) -> Ints:
 
 
 def _rested(values: npt.NDArray[_Value], counts: Ints, group: int) -> npt.NDArray[_Value]:
-    """With the cycles in which the next reduction, of ``counts`` steps each, may not begin yet."""
+    """Adds the cycles in which the next reduction may not begin yet, since each has only ``counts`` steps."""
     rested = np.zeros((int(np.maximum(counts, group).sum()), values.shape[1]), values.dtype)
     rested[spread(counts, group)] = values
     return rested
 
 
 def _places(walk: PlaceWalk) -> Masks:
-    """An entry for each cycle of a reduction's drain; places are offered in the last cycles of ``every``."""
+    """The banks in each cycle of the drains. Places are offered in the last cycles of ``every``."""
     turns = -(-walk.lanes // walk.port)
     groups = -(-walk.o_h * walk.o_w // walk.lanes)
     lane = np.arange(turns * walk.port).reshape(turns, walk.port)
     pixels = np.arange(groups)[:, None, None] * walk.lanes + lane
     valid = (lane < walk.lanes) & (pixels < walk.o_h * walk.o_w)
     words = walk.base + pixels // walk.o_w * walk.o_ys + pixels % walk.o_w * walk.o_xs
-    # Of all outer iterations that fill the same vectors one is looked at.
+    # Only one of the outer iterations that fill the same vectors is computed. The others have the same masks.
     first = np.arange(-(-walk.outer // walk.parts)) * walk.vectors
     planes = (first[:, None] + np.arange(walk.vectors)) * walk.o_cs
     bits = walk.banks.bits(words[:, :, None, :] + planes[:, None, None, :, None])

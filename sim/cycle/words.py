@@ -1,4 +1,4 @@
-"""MISC at work beside units that go first: two operands and an output, each word by word as its bank is free."""
+"""MISC at work beside units that go first: two operands and an output, each word as its bank is free."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from sim.cycle.trails import Groups, Stretch, Trail
 from sim.cycle.walks import Masks, Walk
 
 ASKED = 2
-"""From the grant that makes room among the addresses to the first grant of the word that takes it."""
+"""The cycles from the grant that makes room among the addresses to the first grant of the word that takes it."""
 ANSWER = BANK_LATENCY + 1
-"""From the grant of a word's operands to its first slice: bank, queue."""
+"""The cycles from the grant of a word's operands to its first slice: bank, queue."""
 FREED = 2
-"""From a write to the first slice of the word that takes its room: what is given back, room."""
+"""The cycles from a write to the first slice of the word that takes its room: what is given back, room."""
 STEADY = 24
-"""Words without a wait after which all that follow are looked at together."""
+"""The words in a row without a wait after which all that follow are looked at together."""
 
 
 WIDTH = np.dtype(np.uint64).itemsize
-"""Bytes of a mask."""
+"""The bytes of a mask."""
 
 
 class Pace(NamedTuple):
-    """How MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
+    """The pace at which MISC takes words: a slice in each cycle (``hw/misc/unit.py``)."""
 
     parts: int
-    """Cycles from one word to the next."""
+    """The cycles from one word to the next."""
     pipe: int
-    """From the first slice of a word to its write: slices, arithmetic, finish, word, queue."""
+    """The cycles from the first slice of a word to its write: slices, arithmetic, finish, word, queue."""
     room: int
-    """Words between the first slice and the write."""
+    """The most words between the first slice and the write."""
 
     @property
     def held(self) -> int:
-        """Words whose cycles are remembered: as many as the next word looks back at."""
+        """The words whose cycles are remembered: as many as the next word looks back at."""
         return max(self.room, MISC_ANSWERS, MISC_AHEAD + 1)
 
     @classmethod
@@ -52,34 +52,34 @@ class Pace(NamedTuple):
 
 
 class WordContest:
-    """A word is written when its bank is free after both operands have come; what waits holds up what comes behind.
+    """A word is written when its bank is free after both operands have come. A word that waits holds up those behind it.
 
-    ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and
-    ``s_(k-8) + parts``; so is ``b_k``, with ``a`` in place of ``b`` and an eye to what ``a`` asks for in that cycle; its
-    slices begin in ``s_k``, not before ``s_(k-1) + parts``, ``max(a_k, b_k) + 4`` and ``w_(k-room) + 2``; ``w_k`` is the
-    first after ``w_(k-1)`` and not before ``s_k + pipe``.
+    ``a_k`` is the first cycle in which the bank is free, not before ``a_(k-1) + 1``, ``b_(k-4) + 2`` and ``s_(k-8) + parts``.
+    For ``b_k`` the same holds with ``a`` and ``b`` exchanged, and ``a`` has precedence in each cycle. The slices begin in
+    ``s_k``, not before ``s_(k-1) + parts``, ``max(a_k, b_k) + 4`` and ``w_(k-room) + 2``. ``w_k`` is the first free cycle after
+    ``w_(k-1)`` and not before ``s_k + pipe``.
     """
 
     def __init__(
         self, groups: tuple[Groups, Groups], masks: tuple[Masks, Masks | None, Masks], first: tuple[int, int], pace: Pace,
         free: int = 0,
     ) -> None:  # fmt: skip
-        """``groups``: what it reads and what it writes; ``masks``: of both operands and the output; ``first``: reads;
-        ``free``: the first cycle in which a slice may begin."""
+        """``groups``: what it reads and what it writes. ``masks``: those of both operands and the output. ``first``: the first
+        cycles of both reads. ``free``: the first cycle in which a slice may begin."""
         self._read_groups, self._write_groups = groups
         self._a, self._b, self._o = masks
         self._pace, self._held = pace, pace.held
         self._count = len(self._a)
         self._word = 0
-        """Written so far."""
+        """The number of words written so far."""
         self._first = max(first)
         self._behind = min(first)
-        """Cycles that are looked at begin here."""
+        """The first of the cycles that are looked at."""
         begin = max(self._first + ANSWER, free)
         self._gots, self._others = self._before(first[0] - 1), self._before(first[1] - 1)
         self._begins = self._before(begin - pace.parts)
         self._writes = self._before(begin - pace.parts + pace.pipe)
-        """Cycles of grants, first slices and writes, the last that of the word before.
+        """The cycles of grants, first slices and writes. The last entries are those of the word before.
 
         ``a`` may be ahead by ``MISC_AHEAD`` - 1.
         """
@@ -87,18 +87,18 @@ class WordContest:
         self._walks: tuple[tuple[Walk | None, list[int]], ...] = ()
         self._trails: tuple[deque[Trail], deque[Trail]] = deque(), deque()
         self._left: tuple[int, ...] = (0, 0, 0)
-        """The last cycles of what its trails tell of."""
+        """The last cycles that its trails tell of."""
         self._told = 0
-        """Words of it."""
+        """The number of words that its trails tell of."""
 
     def seen(self, walks: tuple[Walk, Walk | None, Walk], reads: deque[Trail], writes: deque[Trail]) -> None:
-        """Leave a trail of both operands and the output."""
+        """Makes it leave trails of both operands and of the output."""
         self._walks = tuple(zip(walks, (self._gots, self._others, self._writes), strict=True))
         self._trails = reads, writes
         self._left = tuple(cycles[-1] for _, cycles in self._walks)
 
     def coming(self) -> list[Trail]:
-        """What it will read, unless it waits."""
+        """The trails of what it will read, unless it waits."""
         left, step = self._count - self._word, self._pace.parts
         return [
             Stretch(cycles[-1] + 1, cycles[-1] + 1 + left * step, self._read_groups, walk, 1, float(step), self._word)
@@ -107,7 +107,7 @@ class WordContest:
         ]
 
     def _leave(self) -> None:
-        """Words since the last trail, as if they had come evenly."""
+        """Leaves trails of the words since the last ones, as if they had come evenly."""
         count = self._word - self._told
         if not self._walks or not count:
             return
@@ -118,12 +118,12 @@ class WordContest:
         self._left, self._told = tuple(cycles[-1] for _, cycles in self._walks), self._word
 
     def _before(self, last: int) -> list[int]:
-        """A history up to that cycle, of words without a wait."""
+        """The cycles of words without a wait, the last of them in that cycle."""
         return list(range(last - (self._held - 1) * self._pace.parts, last + 1, self._pace.parts))
 
     @property
     def bound(self) -> int:
-        """The cycle in which it is over if nobody is in the way any more."""
+        """The cycle in which the work is over if nobody is in the way any more."""
         left = (self._count - self._word) * self._pace.parts
         return max(self._writes[-1] + 1, self._behind + self._pace.parts - 1) + left
 
@@ -137,24 +137,24 @@ class WordContest:
 
     @property
     def read_over(self) -> tuple[int, int]:
-        """The cycles after the last reads of both operands, once it is over."""
+        """The cycles after the last reads of both operands, once the work is over."""
         return self._gots[-1] + 1, self._others[-1] + 1
 
     @property
     def free(self) -> int:
-        """The first cycle in which the slices of another word may begin, once it is over."""
+        """The first cycle in which the slices of another word may begin, once the work is over."""
         return self._begins[-1] + self._pace.parts
 
     @property
     def last_asked(self) -> int:
-        """The cycle in which the last address was asked for, once it is over."""
+        """The cycle in which the last address was asked for, once the work is over."""
         undisturbed = self._first + self._count - ASKED
         if self._count <= MISC_AHEAD:
             return undisturbed
         return max(undisturbed, self._gots[-1 - MISC_AHEAD] + 1, self._others[-1 - MISC_AHEAD] + 1)
 
     def advance(self, until: int, taken_reads: Taken, taken_writes: Taken) -> None:
-        """Go on to that cycle; what others do until then is known."""
+        """Goes on to that cycle; what others do until then is known."""
         size = BLOCK
         while not self.over:
             begin = min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1
@@ -175,7 +175,7 @@ class WordContest:
             size = BLOCK if self._word > before else 2 * size
 
     def _flow(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
-        """Take all words that meet nobody, one per cycle; False if the cycles are over."""
+        """Takes all words that meet nobody, at an even pace; returns False if the cycles are over."""
         word, count, step = self._word, self._count, self._pace.parts
         a, b, s, w = (cycles[-1] + step for cycles in (self._gots, self._others, self._begins, self._writes))
         size = min(-(-(end - w) // step), count - word)
@@ -209,10 +209,10 @@ class WordContest:
         return free < size
 
     def _struggle(self, begin: int, end: int, reads: Masks | None, writes: Masks | None) -> bool:
-        """Word by word, until nothing has waited for a while; False if the cycles are over.
+        """Takes word by word until nothing has waited for a while; returns False if the cycles are over.
 
-        Counted from the first cycle that matters, with the words that may come until the end: so what has been followed
-        before, there or in another instruction, is known, and only what may be needed is looked at.
+        Cycles count from the first that matters, and only the words are given that may come until the end. So the result is
+        remembered for the same case elsewhere, and no more is looked at than may be needed.
         """
         histories = (self._gots, self._others, self._begins, self._writes)
         first = max(begin, min(self._gots[-1], self._others[-1], self._writes[-1] - self._pace.pipe) + 1)
@@ -238,21 +238,22 @@ def _follow(
     a: bytes, b: bytes | None, o: bytes, pace: Pace, histories: tuple[tuple[int, ...], ...], end: int,
     reads: bytes | None, writes: bytes | None, quiet: int,
 ) -> tuple[int, int, tuple[list[int], ...]]:  # fmt: skip
-    """From cycle 0 on: how many words are written before ``end``, how many of them without a wait, and the last cycles."""
-    # Looked into as they are: of most only the beginning is, for soon nobody waits any more.
+    """Follows words from cycle 0 on. Returns how many are written before ``end``, how many of the last have not waited, and the
+    last cycles."""
+    # The bytes are read in place and not copied into lists, since the loop mostly ends after the first few words.
     idle = bytes(WIDTH * end)
     own, output = memoryview(a).cast("Q"), memoryview(o).cast("Q")
     other = None if b is None else memoryview(b).cast("Q")
     busy, busy_writes = memoryview(reads or idle).cast("Q"), memoryview(writes or idle).cast("Q")
     asked = memoryview(bytearray(busy)).cast("Q")
-    """Taken by others and by the first operand."""
+    """The banks that others and the first operand take."""
     gots, others, begins, written = (list(cycles) for cycles in histories)
     last_a, last_b, last_begin, last_write = gots[-1], others[-1], begins[-1], written[-1]
     parts, pipe, room = pace.parts, pace.pipe, pace.room
     most = 1 if other is None else MISC_AHEAD
     count = len(own)
     word = ahead = 0
-    # The hottest loop of the cycle model: comparisons instead of ``max``.
+    # This is the hottest loop of the cycle model, so it has comparisons instead of ``max``.
     while word < count and quiet < STEADY:
         while ahead < most and word + ahead < count:
             now = last_a + 1

@@ -1,4 +1,4 @@
-"""Word addresses: sums of independent loop offsets, modulo a power of two; those of feature maps as the machine has it."""
+"""Word addresses as sums of independent loop offsets, modulo a power of two. Feature maps have the machine's modulus."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from isa.config import MachineConfig
 Ints = npt.NDArray[np.int64]
 
 MODULUS = 1 << 24
-"""Enough for every buffer but the feature maps, whose addresses wrap earlier."""
+"""The modulus of addresses for every buffer but the feature maps, whose addresses wrap earlier."""
 
 Nest = Sequence[Ints]
-"""Words of a loop nest: every sum of one offset from each part, modulo a power of two; an empty part means no words."""
+"""The words of a loop nest: every sum of one offset from each part, modulo a power of two. An empty part means no words."""
 
 
 def fm_modulus(config: MachineConfig) -> int:
-    """Addresses of feature-map words count modulo this."""
+    """The modulus of addresses of feature-map words."""
     return 1 << config.fm_address_bits
 
 
 def steps(count: int, stride: int) -> Ints:
-    """Offsets of one loop."""
+    """The offsets of one loop."""
     return np.arange(count, dtype=np.int64) * stride
 
 
@@ -39,7 +39,7 @@ def signed24(values: Ints) -> Ints:
 
 
 def grid(*parts: Ints, modulus: int) -> Ints:
-    """All sums, one axis for each part."""
+    """All sums of one offset from each part, with one axis for each part."""
     total = parts[0]
     for part in parts[1:]:
         total = total[..., None] + part
@@ -60,7 +60,10 @@ def outside(nest: Nest, limit: int, modulus: int = MODULUS) -> bool:
 
 
 def _outside_wrapping(nest: Nest, limit: int, modulus: int) -> bool:
-    """The general case: sums are collected part by part; as long as none is outside there are at most ``limit``."""
+    """Whether any word lies at or above ``limit`` when addresses wrap.
+
+    The sums are collected part by part. As long as none is outside there are at most ``limit``.
+    """
     mask = modulus - 1
     parts = [np.unique(part & mask) for part in nest]
     rest = sum(int(part[0]) for part in parts)
@@ -78,7 +81,7 @@ def _outside_wrapping(nest: Nest, limit: int, modulus: int) -> bool:
 
 
 def words_of(nest: Nest, limit: int, modulus: int = MODULUS) -> Ints:
-    """The distinct words of a nest that is not ``outside``, ascending."""
+    """The distinct words of a nest that is not ``outside``, in ascending order."""
     if any(part.size == 0 for part in nest):
         return np.empty(0, dtype=np.int64)
     words = constant(0)

@@ -1,4 +1,4 @@
-"""Products on one thread of BLAS, for as long as anybody simulates."""
+"""Keeps BLAS to one thread for as long as anybody simulates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _inside = 0
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """The products of a tile are short: a second thread gains little on idle cores, and where cores are busy it spins.
+    """Limits BLAS to one thread. The products of a tile are short, so a second thread gains little, and spins where cores are
+    busy.
 
-    The limit is the process's: of several threads that simulate, the first sets it and the last takes it back.
+    The limit holds for the process. Of several threads that simulate, the first sets it and the last takes it back.
     """
     global _inside
     with _lock:

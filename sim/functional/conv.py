@@ -16,13 +16,13 @@ from sim.functional.state import Context, Int8, Int32, MachineState, Sums
 from sim.functional.window import Window, output_pixels
 
 EXACT_PRODUCTS = 1024
-"""int8 products (at most 2^14 each) whose sum float32 holds exactly in any order: 2^24 / 2^14."""
+"""The int8 products (at most 2^14 each) whose sum float32 holds exactly in any order: 2^24 / 2^14."""
 GATHERED_BYTES = 1 << 18
-"""Input bytes gathered at a time: keeps the float32 copy in the cache."""
+"""The input bytes that are gathered at a time, so that the float32 copy stays in the cache."""
 
 
 def groups_of(f: SimpleNamespace) -> tuple[int, Ints]:
-    """Chunks in a group, and the word offset of each group's first channel vector."""
+    """The chunks in a group, and the word offset of each group's first channel vector."""
     size = f.g_chunks or f.chunks
     return size, steps(-(-f.chunks // size), f.g_step)
 
@@ -32,7 +32,7 @@ def input_words(f: SimpleNamespace, window: Window) -> Nest:
 
 
 def output_vectors(f: SimpleNamespace, config: MachineConfig) -> int:
-    """Output channel vectors that are written, the last one possibly in part."""
+    """The output channel vectors that are written, the last one possibly in part."""
     return int(-(-f.chunks // config.chunks_per_word) * config.words_per_chunk * (1 + f.y16))
 
 
@@ -42,27 +42,28 @@ def output_words(f: SimpleNamespace, config: MachineConfig) -> Nest:
 
 
 def beats_of(f: SimpleNamespace) -> int:
-    """Beats of one chunk and pixel group."""
+    """The beats of one chunk and pixel group."""
     return int(f.k_h * f.k_w * f.vectors)
 
 
 def weight_words_of(f: SimpleNamespace) -> int:
-    """Weight words of one chunk: low and high bytes meet the same ones."""
+    """The weight words of one chunk. Low and high bytes of the inputs meet the same words."""
     return int(beats_of(f) // (1 + f.x16))
 
 
 class Plane(NamedTuple):
-    """Channel vectors that hold the same bytes of the inputs."""
+    """The channel vectors that hold the same byte of the inputs."""
 
     vectors: slice
     padding: int
-    """What their padding holds."""
+    """The value of padding in these vectors."""
     worth: int
-    """What a one in their bytes is worth."""
+    """The factor of a byte in these vectors."""
 
 
 def planes_of(f: SimpleNamespace) -> list[Plane]:
-    """All of them, or those of low and of high bytes. The low byte is stored less 128, which the bias makes up for."""
+    """The planes of the inputs: one, or those of low and of high bytes. The low byte is stored less 128; the bias
+    compensates."""
     if f.x16:
         return [Plane(slice(0, None, 2), f.w_zp, 1), Plane(slice(1, None, 2), f.pad_value, 256)]
     return [Plane(slice(None), f.pad_value, 1)]
@@ -103,7 +104,7 @@ def conv(context: Context, f: SimpleNamespace) -> None:
 
 
 def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Sums:
-    """``[pixel, chunk, lane]``: the sums of all products."""
+    """The sums of all products, ``[pixel, chunk, lane]``."""
     config = state.config
     beats = weight_words_of(f)
     reduced = beats * config.ic_p
@@ -124,7 +125,7 @@ def convolve(state: MachineState, f: SimpleNamespace, window: Window) -> Sums:
 
 
 def sum_inputs(state: MachineState, f: SimpleNamespace, window: Window) -> Int32:
-    """``[pixel, chunk, 1]``: the sums of all inputs that the chunk reads."""
+    """The sums of all inputs that each chunk reads, ``[pixel, chunk, 1]``."""
     config = state.config
     by_word = state.padded_words.sum(axis=1, dtype=np.int32)
     chunks_per_group, group_offsets = groups_of(f)
@@ -139,7 +140,7 @@ def sum_inputs(state: MachineState, f: SimpleNamespace, window: Window) -> Int32
 
 
 def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> Float32:
-    """``[output channel, reduced index]``."""
+    """The weights as ``[output channel, reduced index]``."""
     config = state.config
     raw = state.buffers[Buffer.WEIGHT][first : first + chunks * beats].view(np.int8)
     by_lane = raw.reshape(chunks, beats, config.ic_p, config.oc_p).transpose(0, 3, 1, 2)
@@ -147,7 +148,7 @@ def decode_weights(state: MachineState, first: int, chunks: int, beats: int) -> 
 
 
 def exact_product(x: Int8, weights: Float32, kind: npt.DTypeLike = np.int32) -> Sums:
-    """``x @ weights.T`` in integers of that kind, by float32 products short enough to be exact."""
+    """``x @ weights.T`` in integers of type ``kind``, by float32 products short enough to be exact."""
     total = np.zeros((x.shape[0], weights.shape[0]), dtype=kind)
     for first in range(0, x.shape[1], EXACT_PRODUCTS):
         part = slice(first, first + EXACT_PRODUCTS)
@@ -156,7 +157,7 @@ def exact_product(x: Int8, weights: Float32, kind: npt.DTypeLike = np.int32) -> 
 
 
 def load_entries(memory: Sums, entries: slice, chunks: int, pixels: int) -> Sums:
-    """``[pixel, chunk, lane]`` from entries of ``px_p`` pixels each."""
+    """The values ``[pixel, chunk, lane]`` of entries of ``px_p`` pixels each."""
     held = memory[entries].reshape(chunks, -1, memory.shape[2])
     return held[:, :pixels].transpose(1, 0, 2)
 
@@ -170,8 +171,10 @@ def store_entries(memory: Sums, entries: slice, values: Sums) -> None:
 
 
 def write_chunks(state: MachineState, f: SimpleNamespace, y: Int8) -> None:
-    """Place ``[byte, pixel, chunk, lane]``: a chunk fills words, or several chunks fill one; chunk by chunk, pixel by pixel, of
-    each word the low bytes and then the high ones if there are both."""
+    """Places results ``[byte, pixel, chunk, lane]`` in words. A chunk fills words, or several chunks fill one.
+
+    The order is chunk by chunk, pixel by pixel, and within a word the low bytes before the high ones if there are both.
+    """
     config = state.config
     planes, pixels, chunks, lanes = y.shape
     in_word, per_chunk = config.chunks_per_word, config.words_per_chunk

@@ -1,4 +1,4 @@
-"""Which locations an instruction reads and writes, exactly as the machine touches them."""
+"""The locations that an instruction reads and writes, exactly as the machine touches them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sim.functional.window import Window
 
 
 class Space(enum.Enum):
-    """Memories that instructions share; accumulators are CONV's own, and safe without tokens."""
+    """The memories that instructions share. Accumulators belong to CONV alone, and are safe without tokens."""
 
     FEATURE_MAP = "feature-map word"
     WEIGHT = "weight word"
@@ -34,12 +34,12 @@ class Space(enum.Enum):
 
 
 Runs = Ints
-"""``[n, 2]``: disjoint ranges of locations, first and past the last, ascending."""
+"""Disjoint ranges of locations in ascending order, ``[n, 2]``: the first and the one past the last."""
 
 
 @dataclass
 class Footprint:
-    """Everything one instruction touches."""
+    """All locations that one instruction touches."""
 
     reads: dict[Space, Runs] = field(default_factory=dict)
     writes: dict[Space, Runs] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class _Footprinter:
 
 
 def footprint(op: Op, config: MachineConfig, bases: Mapping[Region, int], pc: int = 0) -> Footprint:
-    """The footprint of a legal instruction of a unit; a ``MachineFault`` if it leaves a buffer."""
+    """Returns the footprint of a legal instruction of a unit; raises ``MachineFault`` if it leaves a buffer."""
     collector = _Footprinter(op, config, bases, pc)
     collect: Callable[[], None] = getattr(collector, op.name.lower())
     collect()
@@ -164,7 +164,7 @@ def footprint(op: Op, config: MachineConfig, bases: Mapping[Region, int], pc: in
 
 
 def overlaps_itself(op: Op, result: Footprint, config: MachineConfig) -> bool:
-    """Whether the instruction writes words that it also reads, other than in place (same iteration of MISC)."""
+    """Whether the instruction writes words that it also reads, unless in place: in the same iteration of MISC."""
     if Space.FEATURE_MAP not in result.reads or Space.FEATURE_MAP not in result.writes:
         return False
     if lowest_common(result.reads[Space.FEATURE_MAP], result.writes[Space.FEATURE_MAP]) is None:
@@ -173,7 +173,7 @@ def overlaps_itself(op: Op, result: Footprint, config: MachineConfig) -> bool:
 
 
 def _in_place(f: SimpleNamespace, config: MachineConfig) -> bool:
-    """Every word of MISC that is both read and written is so in one and the same iteration."""
+    """Whether every word of MISC that is both read and written is read and written in one and the same iteration."""
     written = misc.in_order(misc.operand(f, "o"), config)
     order = np.argsort(written, kind="stable")
     ascending = written[order]
@@ -188,7 +188,7 @@ def _in_place(f: SimpleNamespace, config: MachineConfig) -> bool:
 
 
 def runs_of(locations: Ints) -> Runs:
-    """Ranges of ascending distinct locations."""
+    """The ranges of ascending distinct locations."""
     breaks = np.flatnonzero(np.diff(locations) != 1)
     first = locations[np.concatenate([[0], breaks + 1])]
     past = locations[np.concatenate([breaks, [locations.size - 1]])] + 1
@@ -196,7 +196,7 @@ def runs_of(locations: Ints) -> Runs:
 
 
 def merged(runs: Runs) -> Runs:
-    """Any ranges made ascending and disjoint."""
+    """The same locations as ascending, disjoint ranges."""
     runs = runs[np.argsort(runs[:, 0], kind="stable")]
     reach = np.maximum.accumulate(runs[:, 1])
     starts = np.concatenate([[True], runs[1:, 0] > reach[:-1]])
@@ -205,7 +205,7 @@ def merged(runs: Runs) -> Runs:
 
 
 def lowest_common(one: Runs, other: Runs) -> int | None:
-    """The lowest location that two sets of ranges share; None if there is none."""
+    """The lowest location that two sets of ranges share, or None if there is none."""
     after = np.searchsorted(one[:, 1], other[:, 0], "right")
     present = np.minimum(after, len(one) - 1)
     shared = np.flatnonzero((after < len(one)) & (one[present, 0] < other[:, 1]))

@@ -1,10 +1,9 @@
-"""Race detector: conflicting accesses that no dependency token puts in order.
+"""Race detector: finds conflicting accesses that no dependency token puts in order.
 
-Each unit carries a vector clock: how many instructions of every unit are known to be complete when its
-next one starts. A token carries the clock of its giver, completed by the giver itself; since a unit
-completes in order, the n-th token taken is the n-th one given. Within a unit, writes stay in order, and
-reads of an earlier instruction precede writes of a later one; but a read may overtake an earlier write,
-so it needs a token as it does between units.
+Each unit carries a vector clock: how many instructions of every unit are known to be complete when its next one starts. A token
+carries the clock of its giver, completed by the giver itself. A unit completes in order, so the n-th token taken is the n-th
+one given. Within a unit, writes stay in order, and reads of an earlier instruction precede writes of a later one. A read may
+overtake an earlier write, so it needs a token as it does between units.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Race:
 
 @dataclass(frozen=True)
 class _Step:
-    """One instruction of a unit: its place in the unit's order (from 1), and the order it relies on."""
+    """One instruction of a unit: its place in the unit's order (from 1), and what it knows to be complete."""
 
     op: Op
     pc: int
@@ -59,9 +58,9 @@ class _Step:
 
 
 def find_races(program: Sequence[int] | bytes, config: MachineConfig, bases: Mapping[Region, int]) -> Iterator[Race]:
-    """Every pair of unsynchronised conflicting instructions, in the program order of the second.
+    """Yields every pair of unsynchronised conflicting instructions, in the program order of the second.
 
-    The program must be legal and sequential (``docs/reference/semantics.md``): anything else raises ``MachineFault``.
+    The program must be legal and sequential (``docs/reference/semantics.md``). Anything else raises ``MachineFault``.
     """
     steps = list(_timed(program, config, bases))
     lines = {space: _Segments(space, steps) for space in Space}
@@ -104,7 +103,7 @@ def _timed(program: Sequence[int] | bytes, config: MachineConfig, bases: Mapping
 
 
 class _Segments:
-    """Last access and last write by each unit, for every segment between two ends of ranges of a space."""
+    """The last access and the last write of each unit, for every segment between two ends of ranges of a space."""
 
     def __init__(self, space: Space, steps: list[_Step]) -> None:
         self.space = space
@@ -115,7 +114,7 @@ class _Segments:
         self.last_write = np.zeros((len(Unit), self.ends.size), dtype=np.int32)
 
     def met(self, step: _Step) -> list[Unit]:
-        """Units with an access that conflicts with ``step`` and is not known to be complete; what it touches is noted."""
+        """Finds units with a conflicting access that ``step`` does not know to be complete, and notes what ``step`` touches."""
         unit, known = unit_of(step.op), np.array(step.known)[:, None]
         reads, writes = self._segments(step.touched.reads), self._segments(step.touched.writes)
         late = (self.last_access[:, writes] > known).any(axis=1) & (np.arange(len(Unit)) != unit)
@@ -136,7 +135,7 @@ class _Segments:
 
 
 def _conflicts(earlier: _Step, later: _Step) -> Iterator[Race]:
-    """The conflicts of two instructions that nothing orders, but for what a unit orders by itself."""
+    """The conflicts of two instructions that nothing orders but their unit, if they have the same one."""
     pairs = [("RAW", earlier.touched.writes, later.touched.reads)]
     if unit_of(earlier.op) is not unit_of(later.op):
         pairs.append(("WAR", earlier.touched.reads, later.touched.writes))

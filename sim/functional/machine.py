@@ -26,7 +26,7 @@ from sim.functional.state import Bytes, Context, MachineState
 from sim.functional.tokens import TokenCounters
 
 INSTRUCTION_FETCH = "INSTRUCTION"
-"""Kind of DRAM traffic."""
+"""The kind of DRAM traffic of instruction fetch."""
 PROGRESS_SECONDS = 0.5
 
 SEMANTICS: dict[str, Callable[[Context, SimpleNamespace], None]] = {
@@ -47,20 +47,20 @@ class MemoryImageError(TilewrightError):
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a program did."""
+    """The result of a program's run."""
 
     instructions: Counter[str]
-    """Executed instructions by name, START and END included."""
+    """The executed instructions by name, START and END included."""
     macs: int
-    """Products of CONV and of depthwise POOL, those of idle lanes included."""
+    """The products of CONV and of depthwise POOL, those of idle lanes included."""
     dram_read: Counter[str]
-    """Bytes by kind: INSTRUCTION, FEATURE_MAP, or the name of a parameter buffer."""
+    """The bytes read, by kind: INSTRUCTION, FEATURE_MAP, or the name of a parameter buffer."""
     dram_written: Counter[str]
-    """Bytes by kind."""
+    """The bytes written, by kind."""
 
 
 class FunctionalMachine:
-    """Executes binaries; what the buffers hold stays from run to run, tokens do not."""
+    """Executes binaries. The contents of buffers stay from run to run; tokens do not."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
@@ -70,12 +70,12 @@ class FunctionalMachine:
         self, program: Sequence[int] | bytes, memory: Bytes, bases: Mapping[Region, int],
         progress: Callable[[int], None] | None = None, limits: Mapping[Region, int] | None = None,
     ) -> RunResult:  # fmt: skip
-        """Execute 32-bit words (or their little-endian bytes) on ``memory``, which is changed in place.
+        """Executes 32-bit words (or their little-endian bytes) on ``memory``, which is changed in place.
 
-        ``memory[a]`` is the DRAM byte at address ``a``; regions that are left out begin at address 0, or have no limit. Raises
-        ``MachineFault`` where the machine stops. When one instruction breaks several bounds, the
-        hardware reports the one it meets first; here the order is input, parameters, output. ``progress`` is told the
-        word offset of an instruction about twice a second.
+        ``memory[a]`` is the DRAM byte at address ``a``. Regions that are left out of ``bases`` begin at address 0; those left
+        out of ``limits`` have none. Raises ``MachineFault`` where the machine stops. When one instruction breaks several
+        bounds, the hardware reports the one it meets first; here the order is input, parameters, output. ``progress`` is told
+        the word offset of an instruction about twice a second.
         """
         _check_image(memory)
         complete = {region: bases.get(region, 0) for region in Region}

@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def operand(f: SimpleNamespace, letter: str) -> Nest:
-    """Words of operand ``a``, ``b`` or output ``o``."""
+    """The words of operand ``a`` or ``b``, or of output ``o``."""
     values = vars(f)
     strides = [steps(values[f"n{loop}"], values[f"{letter}_s{loop}"]) for loop in range(LOOPS)]
     return [constant(values[f"{letter}_addr"]), *strides]
@@ -31,7 +31,7 @@ def in_order(nest: Nest, config: MachineConfig) -> Ints:
 
 
 def misc(context: Context, f: SimpleNamespace) -> None:
-    """All sums stay below 2^53, so float64 holds them exactly; float32 rounds to 24 significant bits."""
+    """Executes a MISC. All sums stay below 2^53, so float64 holds them exactly; float32 rounds to 24 significant bits."""
     feature_map = context.state.feature_map
     nests = {letter: operand(f, letter) for letter in "abo" if letter != "b" or f.mode not in MISC_ALONE}
     for letter, nest in nests.items():
@@ -74,11 +74,11 @@ _COMBINED: dict[MiscMode, Callable[[Numbers, Numbers, SimpleNamespace], Numbers]
     MiscMode.MIN: lambda x, y, f: np.minimum(x * f.m_a, y * f.m_b),
     MiscMode.SLOPE: lambda x, y, f: np.where(x < 0, x * y * f.m_a, x * f.m_b),
 }
-"""What becomes of both operands, in the modes that read both."""
+"""The combination of both operands, in the modes that read both."""
 
 
 def _reduced(a: Int8, f: SimpleNamespace) -> Numbers:
-    """Every lane is the sum or the maximum of the lanes that loop 4 visits."""
+    """The sum or the maximum of the lanes that loop 4 visits, in every lane."""
     lanes = a.shape[1]
     visited = a.reshape(-1, f.n4 * lanes)[:, : (f.n4 - 1) * lanes + f.last_lanes].astype(np.float64)
     one = visited.sum(axis=1) if f.mode == MiscMode.SUM else visited.max(axis=1)

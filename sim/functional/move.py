@@ -1,4 +1,4 @@
-"""LOAD, LOADP, LOADW and SAVE: moves between DRAM and the buffers."""
+"""LOAD, LOADP and SAVE: moves between DRAM and the buffers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.functional.addresses import Nest, constant, fm_modulus, grid, steps
 from sim.functional.state import Bytes, Context
 
 FEATURE_MAP = "FEATURE_MAP"
-"""Kind of DRAM traffic, beside the names of the parameter buffers."""
+"""The kind of DRAM traffic of feature maps. The other kinds are the names of the parameter buffers."""
 FLIP = np.uint8(0x80)
 
 
@@ -37,7 +37,7 @@ def row_addresses(context: Context, f: SimpleNamespace) -> list[int]:
 
 
 def fetched_runs(f: SimpleNamespace) -> tuple[int, int, int]:
-    """What LOAD fetches of each row: runs, bytes from one to the next, bytes of each."""
+    """What LOAD fetches of each row: the runs, the bytes from one to the next, and the bytes of each."""
     if f.step > f.run:
         return (f.pixels if f.valid else 0), f.step, f.run
     return (1 if f.valid else 0), 0, f.valid
@@ -89,7 +89,7 @@ def save(context: Context, f: SimpleNamespace) -> None:
 
 
 def widened(words: Bytes, beat: int) -> Bytes:
-    """Two columns of signed bytes for each beat of numbers of four bits."""
+    """Signed bytes from beats of numbers of four bits. Each beat becomes two beats of bytes."""
     both = np.stack([words << 4, words & 0xF0], axis=1).view(np.int8) >> 4
     return both.reshape(len(words), 2, -1, beat).swapaxes(1, 2).reshape(len(words), -1).view(np.uint8)
 

@@ -13,7 +13,7 @@ from sim.functional.state import Context, Int8, Int32
 from sim.functional.window import Bools, Window, output_pixels
 
 GATHERED_WORDS = 1 << 15
-"""Input words gathered at a time: keeps them in the cache."""
+"""The input words that are gathered at a time, so that they stay in the cache."""
 
 
 def input_words(f: SimpleNamespace, window: Window) -> Nest:
@@ -25,13 +25,13 @@ def output_words(f: SimpleNamespace) -> Nest:
 
 
 def tap_counts(window: Window) -> Ints:
-    """The numbers of taps that are not padding, over all output pixels."""
+    """The different numbers of taps that are not padding, over all output pixels."""
     rows, columns = window.row_inside.sum(axis=1), window.column_inside.sum(axis=1)
     return np.unique(np.unique(rows)[:, None] * np.unique(columns))
 
 
 def param_words(f: SimpleNamespace, window: Window) -> tuple[int, int]:
-    """First parameter word and the words from there to the last one that is read; (0, 0) for MAX."""
+    """The first parameter word, and the words from there to the last one that is read; (0, 0) for MAX."""
     if f.mode == PoolMode.MAX:
         return 0, 0
     most = int(tap_counts(window).max()) if f.by_count else 0
@@ -39,7 +39,7 @@ def param_words(f: SimpleNamespace, window: Window) -> tuple[int, int]:
 
 
 def tap_words(f: SimpleNamespace) -> tuple[int, int]:
-    """First tap word and the words from there to the last one; (0, 0) unless DEPTHWISE."""
+    """The first tap word, and the words from there to the last one; (0, 0) unless DEPTHWISE."""
     if f.mode != PoolMode.DEPTHWISE:
         return 0, 0
     return f.t_addr, (f.vectors - 1) * f.t_step + f.k_h * f.k_w
@@ -68,7 +68,7 @@ def pool(context: Context, f: SimpleNamespace) -> None:
 
 
 def reduce_taps(context: Context, f: SimpleNamespace, x: Int8, inside: Bools) -> FloatArray:
-    """Whole numbers ``[oy, ox, v, lane]`` from taps ``[oy, ox, tap, v, lane]``."""
+    """The whole numbers ``[oy, ox, v, lane]`` that taps ``[oy, ox, tap, v, lane]`` are reduced to."""
     if f.mode == PoolMode.MAX:
         greatest: Float32 = x.max(axis=2).astype(np.float32)
         return greatest

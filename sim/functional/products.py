@@ -1,4 +1,4 @@
-"""LOADW: pixels of a map become weights of CONV, and their sums become biases."""
+"""LOADW: makes the pixels of a map weights of CONV, and their sums biases."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sim.functional.state import Context
 
 
 def chunks_of(f: SimpleNamespace, config: MachineConfig) -> int:
-    """Chunks of outputs that get weights."""
+    """The chunks of outputs that get weights."""
     outputs: int = f.pixels if f.turned else f.run
     return -(-outputs // config.oc_p)
 
 
 def input_vectors(f: SimpleNamespace, config: MachineConfig) -> int:
-    """Words of weights of each chunk."""
+    """The words of weights of each chunk."""
     inputs: int = f.run if f.turned else f.pixels
     return -(-inputs // config.ic_p)
 
 
 def weight_words(f: SimpleNamespace, config: MachineConfig) -> Nest:
-    """Of each input vector, those of all chunks."""
+    """The words of weights: of each input vector, those of all chunks."""
     vectors = input_vectors(f, config)
     step = vectors if f.turned else f.w_step
     return [constant(f.w_addr), steps(vectors, 1), steps(chunks_of(f, config), step)]

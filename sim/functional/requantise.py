@@ -1,8 +1,8 @@
-"""From int32 sums to int8 activations, bit for bit as ``docs/reference/semantics.md`` defines it.
+"""Requantises int32 sums to int8 activations, bit for bit as ``docs/reference/semantics.md`` defines it.
 
-The definition is float32 arithmetic on purpose. Scales lie between 2^-60 and 2^27, and products with sums
-below 2^58: no step can leave the normal range, where float32 rounds to 24 significant bits, ties to even. A scale
-of 25 or 26 significant bits is a float64, and so is its exact product with a float32, which is then rounded to one.
+The definition is float32 arithmetic on purpose. Scales lie between 2^-60 and 2^27, and products with sums below 2^58. So no
+step can leave the normal range, where float32 rounds to 24 significant bits, ties to even. A scale of 25 or 26 significant bits
+is a float64, and so is its exact product with a float32, which is then rounded to float32.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ INT17 = (-65536, 65535)
 
 
 def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, FloatArray]:
-    """Bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes. ``shifts``: of lanes that only shift."""
+    """The bias and scale of each 8-byte record; the last axis holds ``lanes * 8`` bytes. ``shifts``: the lanes can only
+    shift."""
     bias, mantissa, shift = unpacked(np.ascontiguousarray(raw).view("<i8"))
     if shifts:
         mantissa = shifted_only(mantissa)
@@ -35,7 +36,7 @@ def unpack_records(raw: Bytes, *, shifts: bool = False) -> tuple[Int32, FloatArr
 
 
 def wrapped(sums: Sums) -> Sums:
-    """Sums as accumulators hold them: those of 32 bits wrap by themselves, int64 stands for ``LONG_SUM_BITS``."""
+    """The sums as accumulators hold them. Sums of 32 bits wrap by themselves; int64 stands for ``LONG_SUM_BITS``."""
     if sums.dtype != np.int64:
         return sums
     half = 1 << (LONG_SUM_BITS - 1)
@@ -43,16 +44,16 @@ def wrapped(sums: Sums) -> Sums:
 
 
 def requantise(acc: Sums, bias: Int32, scale: FloatArray) -> Float32:
-    """Steps 1 to 5: whole numbers within int16; of long sums within 17 bits."""
+    """Steps 1 to 5. Returns whole numbers within int16, or within 17 bits for long sums."""
     r: Float32 = wrapped(acc + bias).astype(np.float32)
-    # In the precision of the scale, and rounded to float32.
+    # The product is made in the precision of the scale and rounded to float32.
     r *= scale
     np.rint(r, out=r)
     return np.clip(r, *(INT17 if acc.dtype == np.int64 else INT16), out=r)
 
 
 def finish(r: FloatArray, f: SimpleNamespace, tables: Int8) -> Int8:
-    """Steps 6 and 7; ``r`` holds whole numbers within int16 and is overwritten."""
+    """Steps 6 and 7. ``r`` holds whole numbers within int16 and is overwritten."""
     r += f.zp
     np.maximum(r, f.lo, out=r)
     np.minimum(r, f.hi, out=r)
@@ -61,7 +62,7 @@ def finish(r: FloatArray, f: SimpleNamespace, tables: Int8) -> Int8:
 
 
 def finish16(r: FloatArray, f: SimpleNamespace) -> Int8:
-    """Step 6 with numbers of 16 bits: the low bytes less 128, and the high bytes; ``r`` is overwritten."""
+    """Step 6 with numbers of 16 bits. Returns the low bytes less 128, and the high bytes; ``r`` is overwritten."""
     r += _joined(f.zp, f.zp_high)
     np.maximum(r, _joined(f.lo, f.lo_high), out=r)
     np.minimum(r, _joined(f.hi, f.hi_high), out=r)
@@ -70,5 +71,5 @@ def finish16(r: FloatArray, f: SimpleNamespace) -> Int8:
 
 
 def _joined(low: int, high: int) -> int:
-    """The int16 of two bytes."""
+    """The int16 whose bytes these are."""
     return (low % 256 + 256 * high + 32768) % 65536 - 32768

@@ -27,14 +27,14 @@ from sim.functional.state import Context
 
 
 def words_of_rows(f: SimpleNamespace, letter: str) -> Nest:
-    """Words of the input ``a`` or the output ``o``: row by row."""
+    """The words of the input ``a`` or of the output ``o``, row by row."""
     values = vars(f)
     s0, s1, cs = (values[f"{letter}_{name}"] for name in ("s0", "s1", "cs"))
     return [constant(values[f"{letter}_addr"]), steps(f.n0, s0), steps(f.n1, s1), steps(f.words, cs)]
 
 
 def row(context: Context, f: SimpleNamespace) -> None:
-    """Lanes of the last word that do not count become ``zp``."""
+    """Executes a ROW. Lanes of the last word that do not count become ``zp``."""
     config, state = context.config, context.state
     source, target = words_of_rows(f, "a"), words_of_rows(f, "o")
     context.require_words(source, "input")
@@ -56,7 +56,7 @@ def row(context: Context, f: SimpleNamespace) -> None:
 
 
 def softmax(x: Ints, e: Ints, t: Ints) -> Ints:
-    """Quotients, before the zero-point; where the sum is 0, the most."""
+    """The quotients before the zero-point. Where the sum is 0 they are ``MOST_QUOTIENT``."""
     index = x - x.max(axis=1, keepdims=True) + 255
     total = e[index].sum(axis=1, keepdims=True)
     numerator = t[index] << T_SHIFT
@@ -67,7 +67,7 @@ def softmax(x: Ints, e: Ints, t: Ints) -> Ints:
 
 
 def normalised(x: Ints, k: int, g: Ints, b: Ints, shift: int, *, rms: bool) -> Ints:
-    """Results before the zero-point, of rows less the zero-point of their inputs."""
+    """The results before the zero-point, from rows less the zero-point of their inputs."""
     n = x.shape[1]
     total = np.zeros((len(x), 1), np.int64) if rms else x.sum(axis=1, keepdims=True)
     d = (n * (x * x).sum(axis=1, keepdims=True) - total * total << D_FRACTION) + k
@@ -85,7 +85,7 @@ def normalised(x: Ints, k: int, g: Ints, b: Ints, shift: int, *, rms: bool) -> I
 
 
 def _root(d: Ints) -> Ints:
-    """The greatest number whose square is not above."""
+    """The greatest number whose square is not above ``d``."""
     root = np.zeros_like(d)
     for bit in reversed(range(R_BITS)):
         more = root + (1 << bit)

@@ -1,4 +1,4 @@
-"""What the machine holds between instructions, and what one instruction sees of the world."""
+"""The state of the machine between instructions, and the context in which one instruction works."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Bytes = npt.NDArray[np.uint8]
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Sums = npt.NDArray[np.signedinteger]
-"""int32, or the int64 that hold longer accumulators."""
+"""Sums in int32, or in the int64 that hold longer accumulators."""
 
 
 class MachineState:
@@ -27,24 +27,24 @@ class MachineState:
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
         self.padded_words: Int8 = np.zeros((config.fm_words + 1, config.ic_p), dtype=np.int8)
-        """The feature-map buffer and, after its last word, the padding vector of the instruction at work."""
+        """The feature-map buffer, and after its last word the padding vector of the instruction at work."""
         self.buffers: dict[Buffer, Bytes] = {
             buffer: np.zeros((config.buffer_depth(buffer.name), config.buffer_word_bytes(buffer.name)), dtype=np.uint8)
             for buffer in Buffer
         }
-        """Raw bytes of the parameter memories, one row for each word."""
+        """The raw bytes of the parameter memories, one row for each word."""
         sums = np.int64 if config.act16 else np.int32
         self.accumulators: Sums = np.zeros((config.acc_depth, config.px_p, config.oc_p), dtype=sums)
         self.window_sums: Int32 = np.zeros((config.acc_depth, config.px_p), dtype=np.int32)
-        """Of the inputs that made the accumulators: what a zero-point of the weights is multiplied by."""
+        """The sums of the inputs that made the accumulators. A zero-point of the weights is multiplied by them."""
 
     @property
     def feature_map(self) -> Int8:
-        """``fm_words x ic_p`` int8."""
+        """The feature-map buffer, ``fm_words x ic_p`` int8."""
         return self.padded_words[:-1]
 
     def write_words(self, words: Ints, values: Int8) -> None:
-        """Write the vectors one after the other: of several to the same word, the last one stays."""
+        """Writes the vectors one after the other. Of several to the same word the last one stays."""
         self.feature_map[words.reshape(-1)] = values.reshape(-1, self.config.ic_p)
 
     @property
@@ -60,7 +60,7 @@ class Context:
     memory: Bytes
     bases: Mapping[Region, int]
     limits: Mapping[Region, int] = field(default_factory=dict)
-    """Bytes of the regions; none for those that are left out."""
+    """The bytes of the regions. Regions that are left out have no limit."""
     pc: int = 0
     macs: int = 0
     dram_read: Counter[str] = field(default_factory=Counter)
@@ -71,17 +71,17 @@ class Context:
         return self.state.config
 
     def require_words(self, nest: Nest, what: str) -> None:
-        """Stop the machine if the nest leaves the feature-map buffer."""
+        """Raises a ``MachineFault`` if the nest leaves the feature-map buffer."""
         if outside(nest, self.config.fm_words, fm_modulus(self.config)):
             raise MachineFault(Fault.FM_ADDRESS, self.pc, f"{what}: a word is not below {self.config.fm_words}")
 
     def require_entries(self, first: int, count: int, depth: int, what: str) -> None:
-        """Stop the machine if ``count`` entries from ``first`` leave a buffer."""
+        """Raises a ``MachineFault`` if ``count`` entries from ``first`` on leave a buffer."""
         if first + count > depth:
             raise MachineFault(Fault.BUFFER_ADDRESS, self.pc, f"{what} {first + count - 1} is not below {depth}")
 
     def require_buffer(self, nest: Nest, depth: int, what: str) -> None:
-        """Stop the machine if the nest leaves a parameter buffer."""
+        """Raises a ``MachineFault`` if the nest leaves a parameter buffer."""
         if outside(nest, depth):
             raise MachineFault(Fault.BUFFER_ADDRESS, self.pc, f"{what}: one is not below {depth}")
 
@@ -89,7 +89,7 @@ class Context:
         return dram_address(self.config, self.bases, region, offset)
 
     def require_region(self, region: int, offsets: Iterable[int], count: int) -> None:
-        """Stop the machine if ``count`` bytes from one of the offsets, taken modulo 2^32, leave the region."""
+        """Raises a ``MachineFault`` if ``count`` bytes from one of the offsets, taken modulo 2^32, leave the region."""
         limit = self.limits.get(Region(region))
         if limit is None or not count:
             return

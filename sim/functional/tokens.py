@@ -18,9 +18,9 @@ class TokenCounters:
         self._count = {(giver, taker): 0 for giver in Unit for taker in Unit}
 
     def exchange(self, op: Op, pc: int, rest: Iterable[tuple[Op, int]]) -> None:
-        """Take and give what the instruction asks for; a ``MachineFault`` if the program is not sequential.
+        """Takes and gives what the instruction asks for; raises ``MachineFault`` if the program is not sequential.
 
-        ``rest`` is what follows in the program.
+        ``rest`` is the part of the program behind it.
         """
         if not self._lacking(op):
             self._take(op)
@@ -49,7 +49,7 @@ class TokenCounters:
     def _watchdog(self, op: Op, pc: int, rest: Iterable[tuple[Op, int]], *, started: bool) -> MachineFault:
         """The fault when ``op`` lacks a token or, having ``started``, room for one of its own.
 
-        The units run on until none can: then the watchdog names the instruction with which the first of them waits.
+        The units run on until none can. Then the watchdog names the instruction with which the first of them waits.
         """
         queues: dict[Unit, deque[tuple[Op, int]]] = {unit: deque() for unit in Unit}
         for later in chain([(op, pc)], rest):

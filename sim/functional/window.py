@@ -1,4 +1,4 @@
-"""The address map of the window: which feature-map words CONV and POOL read for each output pixel and tap."""
+"""The address map of the window: the feature-map words that CONV and POOL read for each output pixel and tap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Window:
-    """Row and column parts of the map; a tap is padding unless both its row and its column are inside."""
+    """The row and column parts of the map. A tap is padding unless both its row and its column are inside."""
 
     def __init__(self, f: SimpleNamespace) -> None:
         self.f = f
@@ -24,10 +24,10 @@ class Window:
         ix = ox * f.s_x - f.pad_l + kx * f.d_x
         row = f.i_off + oy * f.i_ys + ky * f.t_ys
         self.row: Ints = row % f.i_ring if f.i_ring else signed24(row)
-        """``[oy, ky]``: word offset of the tap's row."""
+        """The word offset of the tap's row, ``[oy, ky]``."""
         self.row_inside: Bools = (iy >= 0) & (iy < f.i_h)
         self.column: Ints = ix
-        """``[ox, kx]``: word offset of the tap's column."""
+        """The word offset of the tap's column, ``[ox, kx]``."""
         self.column_inside: Bools = (ix >= 0) & (ix < f.i_w)
 
     def nest(self) -> Nest:
@@ -35,12 +35,12 @@ class Window:
         return [constant(self.f.i_addr), self.row[self.row_inside], self.column[self.column_inside]]
 
     def inside(self, rows: slice) -> Bools:
-        """``[oy, ox, ky, kx]``: the tap is read, not padding."""
+        """Whether each tap is read, not padding, ``[oy, ox, ky, kx]``."""
         return self.row_inside[rows, None, :, None] & self.column_inside[None, :, None, :]
 
     def words(self, rows: slice, vectors: Ints, config: MachineConfig) -> Ints:
-        """``[oy, ox, ky, kx, v]``: the word of each tap, for output rows ``rows`` and these vector offsets; for a tap that is
-        padding the one behind the buffer."""
+        """The word of each tap, ``[oy, ox, ky, kx, v]``, for output rows ``rows`` and these vector offsets. A tap that is
+        padding has the word behind the buffer."""
         first = self.f.i_addr + self.row[rows, None, :, None] + self.column[None, :, None, :]
         words: Ints = (first[..., None] + vectors) % fm_modulus(config)
         inside = self.inside(rows)
@@ -52,7 +52,7 @@ class Window:
         return steps(self.f.vectors, self.f.i_cs)
 
     def row_blocks(self, words_per_pixel: int, limit: int) -> list[slice]:
-        """Output rows in blocks that gather about ``limit`` words at a time."""
+        """The output rows in blocks that gather about ``limit`` words at a time."""
         size = max(1, limit // (self.f.o_w * words_per_pixel))
         return [slice(first, min(first + size, self.f.o_h)) for first in range(0, self.f.o_h, size)]
 

@@ -1,9 +1,9 @@
-"""Mutants that change nothing: the machine with the change is proved to be the machine without it.
+"""Finds mutants that change nothing: proves that the machine with the change is the machine without it.
 
-Both have the same registers and the same memories. With these taken out, their outputs as inputs and their inputs as
-outputs, two circuits without state are left; yosys' solver looks for values on which they differ. If there are none, no program
-and no bench can tell the mutant from the machine. What nothing reads in either, bit by bit and however long the chain, is not
-compared. A difference need not be one: the state that shows it may never be reached.
+Both have the same registers and the same memories. These are taken out: their outputs become inputs, and their inputs outputs.
+Two circuits without state are left, and yosys' solver looks for values on which they differ. If there are none, no program and
+no bench can tell the mutant from the machine. Bits that nothing reads in either, however long the chain, are not compared. A
+difference need not be one: the state that shows it may never be reached.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sim.rtl.interrupts import temporary_folder
 from sim.synthesis.tools import SynthesisError, find_tool
 
 SECONDS = 20
-"""For the solver; where they are not enough, nothing is proved."""
+"""The seconds of the solver. Where they are not enough, nothing is proved."""
 MOST_BITS = 5000
-"""Of a memory that is made of registers to be compared."""
+"""The most bits of a memory that is made of registers to be compared."""
 NO_PARTNER = "No matching port"
 """What yosys says where a port of a module inside is changed."""
 _CUT = """\
@@ -27,7 +27,8 @@ module cut_register(input CLK, input D, output Q);
   assign Q = 0;
 endmodule
 """
-"""Stands for a bit of a register and is taken out, if its name is public: its output is any value, what goes in is compared."""
+"""A module that stands for a bit of a register. It is taken out if its name is public: its output may be any value, and its
+input is compared."""
 _CUTTING = r"""
 module \$dff (CLK, D, Q);
   parameter WIDTH = 1;
@@ -72,7 +73,7 @@ tee -o result sat -timeout {seconds} -prove trigger 0 miter
 
 
 def proved_equivalent(netlist: Path, mutant: Mutant) -> bool:
-    """``netlist``: yosys' text of the machine that the mutants were drawn from."""
+    """Whether the mutant is proved equivalent. ``netlist``: yosys' text of the machine that the mutants were drawn from."""
     words = re.fullmatch(r"memory_(\d+)x(\d+)\w*", mutant.module)
     if words is not None and int(words[1]) * int(words[2]) > MOST_BITS:
         return False

@@ -1,4 +1,5 @@
-"""What must find a mutant: random programs, good and spoiled, benches, and cycles and counters of the machine without one."""
+"""Hunts mutants with random programs, good and spoiled, with benches, and with the cycles and counters of the intact
+machine."""
 
 from __future__ import annotations
 
@@ -27,25 +28,25 @@ from sim.rtl.tools import SimulatorError
 PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE = "programs", "cycles", "spoiled", "benches"
 FIELDS, EQUIVALENT = "fields", "equivalent"
 STAGES = (PROGRAMS, CYCLES, SPOILED, BENCHES_STAGE, FIELDS, EQUIVALENT)
-"""In the order in which survivors meet them: results; what is the same but later, or only counted wrong; programs that must
-stop with the right fault; scenarios; every bit of every field; and a proof that there is nothing to be found."""
+"""The stages in the order in which survivors meet them. They compare results; times and counts; the faults of spoiled programs;
+scenarios; and every bit of every field. The last one proves that there is nothing to be found."""
 SPOILED_PROGRAMS = 240
 PATIENCE = 20_000
-"""Cycles that a mutant may take longer than the machine, as watchdog and beside it."""
+"""The cycles that a mutant may take longer than the machine. It is also the limit of the watchdog."""
 BENCH_LIMIT = 200_000
 MOST_CYCLES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program, and what it must leave on its memory."""
+    """A program, and what it must leave in its memory."""
 
     program: RandomProgram
     expected: Outcome
     allowed: set[Ending]
-    """How it ends instead, where its memory has a bad beat."""
+    """The endings that it may have instead, where its memory has a bad beat."""
     reference: RtlResult | None
-    """What the machine without a mutant makes of it; None with a bad beat."""
+    """The result of the machine without a mutant; None with a bad beat."""
 
     @property
     def limit(self) -> int:
@@ -54,7 +55,7 @@ class Case:
 
 @dataclass
 class Hunt:
-    """A set of mutants of one configuration and what they are hunted with; what is computed once is kept."""
+    """A set of mutants of one configuration, and the programs and scenarios that hunt them. What is computed once is kept."""
 
     config: MachineConfig
     count: int
@@ -62,14 +63,14 @@ class Hunt:
     programs: int
     modules: tuple[str, ...] = ()
     instructions: tuple[str, ...] = ()
-    """What programs must have and whose fields are turned, where mutants of a module can show in these alone."""
+    """The instructions that programs must have, and whose fields are turned, if mutants of a module can show in these alone."""
     cache: Path | str | None = None
     _cases: list[Case] = field(default_factory=list)
     _spoiled: list[Case] = field(default_factory=list)
     _fields: list[Scenario] = field(default_factory=list)
     _benches: list[tuple[str, Scenario]] = field(default_factory=list)
     _results: dict[tuple[tuple[str, ...], int], RtlResult] = field(default_factory=dict)
-    """What the mutant in hand made of the programs: cycles look at the runs that results have looked at."""
+    """The results of the current mutant. The stage of cycles uses the runs that the stage of programs has made."""
     registers: str = ""
     counters: str = ""
     verilog: str = ""
@@ -82,7 +83,7 @@ class Hunt:
         self.verilog, self.mutants = mutated(self.config, self.count, self.seed, self.cache, self.modules)
 
     def stage(self, name: str, mutant: Mutant) -> str | None:
-        """How the mutant shows in this stage, or None."""
+        """Says how the mutant shows in this stage, or None."""
         if name == EQUIVALENT:
             return "proved" if proved_equivalent(netlist_of(self.config, self.cache), mutant) else None
         machine = self._machine(mutant.number)
@@ -189,7 +190,7 @@ class Hunt:
 
 
 def _twice(config: MachineConfig) -> Scenario:
-    """A program over all units, and the same again."""
+    """A program over all units that runs twice."""
     program = random_program(config, 7, size=30)
     scenario = Scenario(config, program.memory, program.bases)
     scenario.start(program.words)
@@ -198,13 +199,13 @@ def _twice(config: MachineConfig) -> Scenario:
 
 
 class Hunted(Protocol):
-    """What mutants can be sent through."""
+    """The stages that mutants can be sent through."""
 
     def stage(self, name: str, mutant: Mutant) -> str | None: ...
 
 
 def met(hunt: Hunted, mutant: Mutant) -> tuple[str, str] | None:
-    """The stage that finds the mutant, and how; later ones are not met. None: it survives all."""
+    """The stage that finds the mutant, and how; later stages do not run. None if it survives all."""
     for stage in STAGES:
         found = hunt.stage(stage, mutant)
         if found:

@@ -1,4 +1,4 @@
-"""Many mutants in one netlist: yosys' ``mutate``, each switched on by its number."""
+"""Many mutants in one netlist, from yosys' ``mutate``. Each is switched on by its number."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CONTROL = "tilewright_mutant"
 TOP = "tilewright_core"
 PLUSARG = "mutant"
 _LINT = "/* verilator lint_off UNOPTFLAT */\n/* verilator lint_off MULTIDRIVEN */\n"
-"""Word-wide processes that yosys has cut in pieces look circular to Verilator, which then evaluates them more than once; and a
-register whose clock is changed may be a part of a word that has the other clock."""
+"""Lint that is off. Word-wide processes that yosys has cut in pieces look circular to Verilator, which then evaluates them more
+than once. A register whose clock is changed may be a part of a word that has the other clock."""
 _LIST = """\
 read_verilog -sv core.v
 hierarchy -top {top}
@@ -34,10 +34,10 @@ rename -enumerate -pattern register_% t:$*dff*
 write_rtlil core.il
 mutate -list {count} -seed {seed} -ctrl {control} {bits} 1 -o mutants.ys
 """
-"""One module but for the memories, without what nobody reads: a change of that would be none. Wires have no initial values, for
-they would not be those of what drives them once that is constant."""
+"""The script that lists mutants of one module and the memories, without what nobody reads: a change of that would be none.
+Wires have no initial values, for those would differ from a driver that becomes constant."""
 _NO_PORT = re.compile(r"-port RD_(EN|CLK|ARST|SRST) ")
-"""Of a memory that is read without a clock, as all are here: not in the machine, and yosys wants them as they are."""
+"""Ports of a memory that is read without a clock, as all are here. The machine lacks them, and yosys wants them as they are."""
 _APPLY = """\
 read_rtlil core.il
 script mutants.ys
@@ -48,7 +48,7 @@ write_verilog -noattr mutated.v
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: ``mode`` says what becomes of one bit of one port of a cell."""
+    """One change. ``mode`` says what becomes of one bit of one port of a cell."""
 
     number: int
     mode: str
@@ -59,13 +59,13 @@ class Mutant:
     port: str
     bit: int
     source: str
-    """``module, line`` of the Verilog that the cell comes from."""
+    """The ``module, line`` of the Verilog that the cell comes from."""
     line: str = field(default="", compare=False)
-    """What yosys' ``mutate`` is told to make it, switched on by its number."""
+    """The line of yosys' ``mutate`` that makes it, switched on by its number."""
 
     @property
     def options(self) -> str:
-        """What it is told to make it alone."""
+        """The options of ``mutate`` that make it alone."""
         return re.sub(rf"mutate|-ctrl {CONTROL} \d+ \d+|-src \S+", "", self.line).strip()
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ def unit_of(module: str) -> str:
 
 
 def possible(script: str) -> str:
-    """The list without what no machine can have; the others keep their numbers."""
+    """The list without mutants that no machine can have. The others keep their numbers."""
     return "".join(line for line in script.splitlines(keepends=True) if not _NO_PORT.search(line))
 
 
@@ -95,7 +95,7 @@ def mutants_of(script: str, verilog: str) -> list[Mutant]:
         if number is None:
             continue
         sources = [(module_at[int(at)], int(at)) for at in re.findall(r"-src \S+?:(\d+)", line)]
-        # What is in a part bears the lines of its instances, too.
+        # A cell also bears the lines of the instances around it. The deepest module, of the longest name, is its own.
         module, at = max(sources, key=lambda source: len(source[0]), default=(TOP, 0))
         found.append(
             Mutant(
@@ -107,7 +107,8 @@ def mutants_of(script: str, verilog: str) -> list[Mutant]:
 
 
 def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
-    """Mutants of modules whose names begin with one of ``modules``, which becomes their unit. Without ``modules`` all stay."""
+    """The mutants of modules whose names begin with one of ``modules``, which becomes their unit. Without ``modules`` all
+    stay."""
     return [
         replace(mutant, unit=name) if name else mutant
         for mutant in mutants
@@ -119,8 +120,8 @@ def kept(mutants: Iterable[Mutant], modules: Sequence[str]) -> list[Mutant]:
 def mutated(
     config: MachineConfig, count: int, seed: int, cache: Path | str | None = None, modules: Sequence[str] = ()
 ) -> tuple[str, list[Mutant]]:
-    """The machine's Verilog with all mutants of these modules in it, and what they are. ``+mutant=N`` switches one on; 0 is
-    none. ``count`` is of the whole machine."""
+    """The machine's Verilog with all mutants of these modules in it, and the list of them. ``+mutant=N`` switches one on; 0 is
+    none. ``count`` is the number for the whole machine."""
     yosys = find_tool("yosys")
     verilog = core_verilog(config, cache)
     made_of = (verilog, count, seed, *modules, yosys.version, _LIST, _APPLY, _LINT)
@@ -144,7 +145,7 @@ def mutated(
 
 
 def netlist_of(config: MachineConfig, cache: Path | str | None = None) -> Path:
-    """yosys' text of the machine that mutants are drawn from."""
+    """The path of yosys' text of the machine that mutants are drawn from."""
     yosys = find_tool("yosys")
     verilog = core_verilog(config, cache)
     digest = hashlib.sha256(repr((verilog, yosys.version, _LIST)).encode()).hexdigest()[:24]
@@ -160,7 +161,7 @@ def netlist_of(config: MachineConfig, cache: Path | str | None = None) -> Path:
 
 
 def switched(verilog: str) -> str:
-    """The machine reads the number itself, so that it has the ports of every machine."""
+    """The Verilog of a machine that reads the number itself, so that it has the ports of every machine."""
     start = verilog.index(f"module {TOP}(")
     end = verilog.index("endmodule", start)
     top = verilog[start:end]

@@ -1,1 +1,1 @@
-"""Libraries in C++ of what is also written in Python, for speed alone: both find the same, in every bit."""
+"""Libraries in C++ of code that is also written in Python, for speed alone. Both find the same in every bit."""

@@ -20,30 +20,30 @@ from sim.rtl.interrupts import temporary_folder
 from sim.rtl.tools import SimulatorError, require, run_tool
 
 OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-ffp-contract=off")
-"""``contract``: a product and a sum in one instruction are rounded once, where Python rounds twice."""
+"""The compiler's options. Contraction would round a product and a sum once, where Python rounds twice."""
 HEADER = "layout.h"
-"""What is written for the sources: what both languages must agree on."""
+"""The header that is written for the sources, which holds what both languages must agree on."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """Its sources lie in a folder, and all that is compiled is in the key of what is kept."""
+    """A library whose sources lie in a folder. The name of what is built depends on all that is compiled."""
 
     what: str
     folder: Path
     main: str
     header: Callable[[], str]
     function: str
-    """Whether it succeeds, it says."""
+    """The function that is called; it returns whether it succeeded."""
 
     @property
     def sources(self) -> list[Path]:
         return sorted(path for path in self.folder.iterdir() if path.suffix in (".h", ".cpp"))
 
     def built(self, *folders: Path) -> Path:
-        """Its path; builds it unless it lies in one of these folders (its own by default): into the first that takes it.
+        """The path of the library, which is built unless it lies in one of these folders (its own by default).
 
-        Safe for parallel processes.
+        It is built into the first folder that can be written to. Safe for parallel processes.
         """
         chosen = folders or self.kept_in()
         found = self._path(chosen)
@@ -65,12 +65,13 @@ class Library:
         return None if path is None else _loaded(path, self.function)
 
     def kept_in(self) -> tuple[Path, ...]:
-        """Beside the sources, as it belongs to them; in the user's cache where others have installed them."""
+        """The folders in which it may lie: beside the sources, and in the user's cache for sources that others have
+        installed."""
         return self.folder / "built", cache_directory() / "native"
 
     @property
     def file(self) -> str:
-        """Its name."""
+        """The name of the library's file."""
         return f"{self.function}-{_key(self)}.so"
 
     def _path(self, folders: tuple[Path, ...]) -> Path | None:

@@ -1,4 +1,4 @@
-"""Numbers as both languages see them: rows of 64 bits, told by their address."""
+"""Numbers as both languages see them: rows of 64 bits, passed by their address."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def numbers(values: Iterable[int] = ()) -> array[int]:
 
 
 def nothing(count: int) -> array[int]:
-    """Room for so many."""
+    """A row with room for ``count`` numbers."""
     return array("q", bytes(8 * count))
 
 
 def pointer(row: array[int]) -> ctypes.c_void_p:
-    """To a row that must live as long as it is looked at, and must not grow."""
+    """A pointer to a row. The row must live, and must not grow, as long as it is used."""
     return ctypes.c_void_p(row.buffer_info()[0])
 
 
@@ -27,11 +27,11 @@ def addresses(columns: Sequence[array[int]]) -> list[int]:
 
 
 def gathered(lists: Sequence[Sequence[int]]) -> tuple[array[int], array[int]]:
-    """Where each begins, and all of them in one."""
+    """Where each list begins, and all lists in one row."""
     return numbers(accumulate(map(len, lists), initial=0)), numbers(chain.from_iterable(lists))
 
 
 def parted(found: array[int], parts: int) -> list[list[int]]:
-    """As many lists of equal length."""
+    """The row as ``parts`` lists of equal length."""
     count = len(found) // parts
     return [found[n * count : (n + 1) * count].tolist() for n in range(parts)]

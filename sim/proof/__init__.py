@@ -1,1 +1,1 @@
-"""Properties of the machine's parts, proved for every input: engine, harness, and what is proved."""
+"""Proofs of properties of the machine's parts, for every input: the engine, the harness, and the properties."""

@@ -1,4 +1,4 @@
-"""Bursts: what the engines ask of the bus is legal, what they count is what is on its way, and W's last beat is the last."""
+"""Proofs about bursts: the engines ask for legal ones, count what is on its way, and mark W's last beat."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sim.proof.harness import Checks, Inside
 from sim.proof.streams import queue_holds, room_is_known
 
 BORDER = 4096
-"""Bytes: no burst of AXI4 crosses a multiple of it."""
+"""The bytes of the border that no burst of AXI4 crosses."""
 
 
 class Run:
-    """What is left of a run in plain arithmetic: ``bytes`` from ``addr`` on."""
+    """The rest of a run in plain arithmetic: ``bytes`` from ``addr`` on."""
 
     def __init__(self, config: MachineConfig) -> None:
         self.valid = Signal()
@@ -64,7 +64,7 @@ def runs_become_bursts(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def _legal(checks: Checks, valid: Any, addr: Any, beats: Any, config: MachineConfig) -> None:
-    """Whole beats, at least one, none beyond a multiple of the longest burst, which divides 4096 bytes."""
+    """A burst has whole beats, at least one, none beyond a multiple of the longest burst, which divides 4096 bytes."""
     window = config.burst_beats * config.axi_bytes
     checks.if_then(valid, (addr % config.axi_bytes == 0) & (beats != 0))
     checks.if_then(valid, addr % window + beats * config.axi_bytes <= window)
@@ -97,7 +97,8 @@ def _more_holds(checks: Checks, splitter: Inside, config: MachineConfig) -> None
 
 
 def reads_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
-    """Legal bursts, never more beats on the way than the bound, ``idle`` when there is none; nothing asked under ``halt``."""
+    """Bursts are legal, and the beats on the way never exceed the bound. ``idle`` means that there are none. Nothing is asked
+    for under ``halt``."""
     config, ar, r = part.config, part.axi.ar, part.axi.r
     coming = Signal(16)
     ask, arrive = ar.valid & ar.ready, r.valid & r.ready
@@ -125,7 +126,7 @@ def _has_beats(checks: Checks, inside: Inside, config: MachineConfig) -> None:
 
 
 def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
-    """WLAST on the last beat of each burst, in the order of the addresses; every burst's response is awaited and taken."""
+    """WLAST marks the last beat of each burst, in the order of the addresses. Every burst's response is awaited and taken."""
     m, config = checks.m, part.config
     aw, w, b = part.axi.aw, part.axi.w, part.axi.b
     issue, send, answer = aw.valid & aw.ready, w.valid & w.ready, b.valid & b.ready
@@ -157,7 +158,7 @@ def writes_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def fetch_has_room(checks: Checks, part: Any, inside: Inside) -> None:
-    """Legal bursts, steady until taken; data never waits for room; ``idle`` when nothing is on the way."""
+    """Bursts are legal, and steady until taken. Data never waits for room. ``idle`` means that nothing is on the way."""
     config, ar, r = part.config, part.bus.ar, part.bus.r
     queue = inside.part("queue")
     coming, beats = Signal(16), ar.payload.len + 1

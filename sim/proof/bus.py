@@ -1,4 +1,4 @@
-"""The machine's AXI4 manager port and its AXI4-Lite endpoint: VALID, payload, outstanding bursts, answers."""
+"""Proofs about the machine's AXI4 manager port and AXI4-Lite endpoint: VALID, payload, outstanding bursts, answers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def port_is_steady(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def port_bounds_reads(checks: Checks, part: Any, inside: Inside) -> None:
-    """What the bus has been asked for and has not answered, and what lies in the port's own registers, are its credits."""
+    """The credits are the bursts that the bus has not answered, and those that lie in the port's own registers."""
     axi = part.axi
     ask, answer = axi.arvalid & axi.arready, axi.rvalid & axi.rready & axi.rlast
     out = Signal(16)
@@ -78,8 +78,8 @@ def _is_last(part: Any, beat: Any) -> Any:
 
 
 def lite_answers(checks: Checks, part: Any, inside: Inside) -> None:
-    """AW and W are taken together, each pair is answered once, each AR once, within six cycles of a host that takes its
-    answers; no answer is withdrawn or changed."""
+    """AW and W are taken together. Each pair is answered once, and each AR once, within six cycles if the host takes its
+    answers. No answer is withdrawn or changed."""
     bus, m = part.bus, checks.m
     checks.steady(bus.awvalid, bus.awready, bus.awaddr, given=True)
     checks.steady(bus.wvalid, bus.wready, bus.wdata, bus.wstrb, given=True)

@@ -1,4 +1,4 @@
-"""Credits, tokens, watchdog, the first fault, and the life of a program."""
+"""Proofs about credits, tokens, the watchdog, the first fault, and the life of a program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sim.proof.harness import Checks, Inside
 
 MOST, STEP = 10, 4
 SOURCES = (5, 1, None, 3)
-"""Whose tickets the reports tell; None: their own unit's."""
+"""The units whose tickets the reports tell; with None the report names the unit."""
 
 
 def credits_count(checks: Checks, part: Any, inside: Inside) -> None:
@@ -63,7 +63,7 @@ def unfinished_are_counted(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def watchdog_expires(checks: Checks, part: Any, inside: Inside) -> None:
-    """In the limit-th quiet cycle in a row, not before, and until there is progress."""
+    """The watchdog expires in the limit-th quiet cycle in a row, not before, and stays so until there is progress."""
     quiet, row = Signal(33), Signal(33)
     still = part.run & ~part.progress
     checks.given(part.limit == checks.past(part.limit))
@@ -94,7 +94,7 @@ def program_lives(checks: Checks, part: Any, inside: Inside) -> None:
     m = checks.m
     owing, rest, since = Signal(), Signal(range(SETTLE_CYCLES + 1)), Signal()
     cleared = Signal(RESET + 1)
-    """In which of the last cycles everything was reset, the last one first."""
+    """A bit for each of the last cycles, the last one first: whether everything was reset in it."""
     m.d.sync += cleared.eq(Cat(part.clear, cleared))
     m.d.sync += rest.eq(Mux(part.drained, Mux(rest == SETTLE_CYCLES, rest, rest + 1), 0))
     with m.If(part.running & part.fault):

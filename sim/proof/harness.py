@@ -1,4 +1,4 @@
-"""What stands around a part while it is proved: free inputs, and a way to what is inside it."""
+"""The surroundings of a part while it is proved: free inputs, and access to its inside."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Inside:
         return found[0]
 
     def view(self, name: str) -> SimpleNamespace:
-        """The fields of the signal of that name, whose layout its part keeps to itself."""
+        """The fields of the signal of that name, whose layout only its part knows."""
         fields = self.signal(name)._format._fields
         return SimpleNamespace(**{field: text._chunks[0][0] for field, text in fields.items()})
 
     def stored(self, name: str, address: Any) -> Any:
-        """What memory ``name`` holds at an address: one more read port, for the proof alone."""
+        """The word of memory ``name`` at an address, by a read port that exists for the proof alone."""
         memory = self._fragment.find_subfragment(name)
         index, data = Signal(ceil_log2(memory._data.depth)), Signal(len(memory._read_ports[0]._data))
         memory.read_port(domain="comb", addr=index, data=data, en=Const(1, 1), transparent_for=())
@@ -63,25 +63,25 @@ class Checks:
         m.d.sync += self.begun.eq(1)
 
     def past(self, value: Any, init: int = 0) -> Any:
-        """The value one cycle ago (``init`` in the first)."""
+        """The value one cycle ago (``init`` in the first cycle)."""
         value = Value.cast(value)
         before = Signal(value.shape(), init=init)
         self.m.d.sync += before.eq(value)
         return before
 
     def holds(self, value: Any, *, callers: int = 1) -> None:
-        """Must be true. ``callers``: how many calls above this one the failure is to point at."""
+        """Demands that ``value`` is true. ``callers``: the number of calls above this one that the failure points at."""
         self.m.d.comb += Assert(value, src_loc_at=callers)
 
     def given(self, value: Any) -> None:
-        """Assumed of whoever drives the part."""
+        """Assumes that the sender or reader of the part keeps ``value`` true."""
         self.m.d.comb += Assume(value)
 
     def if_then(self, condition: Any, value: Any, *, callers: int = 1) -> None:
         self.holds(~Value.cast(condition).bool() | Value.cast(value).bool(), callers=callers + 1)
 
     def steady(self, valid: Any, ready: Any, *payload: Any, given: bool = False) -> None:
-        """Once offered, an item stays as it is until it is taken; ``given``: so its sender promises."""
+        """Demands that an offered item stays as it is until it is taken. With ``given`` this is assumed of its sender."""
         refused = self.past(valid & ~ready)
         for value in (valid, *((self.past(value) == value) for value in payload)):
             if given:
@@ -94,7 +94,7 @@ Properties = Callable[[Checks, Any, Inside], None]
 
 
 class Harness(Elaboratable):
-    """A part in its state after reset, every input free in every cycle, and what must hold of it."""
+    """A part in its state after reset, with every input free in every cycle, and its properties."""
 
     def __init__(self, part: wiring.Component, properties: Properties) -> None:
         self._part = part

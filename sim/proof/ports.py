@@ -1,4 +1,4 @@
-"""Two ports in the place of one bus: what each offers stays, and there is a place for all that it asked for."""
+"""Proofs about two ports in place of one bus: what each offers stays, and there is room for all that it asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.proof.streams import room_is_known
 
 
 def words_have_places(checks: Checks, part: Any, inside: Inside) -> None:
-    """Halves of beats that are on the way, half a beat that waits for the other, and words in the queue are what is owed."""
+    """The words owed are the half beats on the way, the half beat that waits for its other half, and the words in the queue."""
     most = part.config.burst_beats
     room = owed_beats(part.config)
     _asks_stay(checks, part, inside.part("read_order"))
@@ -41,7 +41,7 @@ def words_have_places(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def _asks_stay(checks: Checks, part: Any, order: Inside) -> None:
-    """AR: VALID stays until READY, and its address."""
+    """VALID of AR and its address stay until READY."""
     bus = part.bus
     checks.steady(bus.arvalid, bus.arready, bus.araddr, bus.arlen, given=True)
     room_is_known(checks, order, max(2, part.config.axi_reads) - 1)

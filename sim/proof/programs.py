@@ -1,4 +1,5 @@
-"""A program's words reach their units in order; tokens are taken before an instruction and given after it."""
+"""Proofs that a program's words reach their units in order, and that tokens are taken before an instruction and given after
+it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ COLLECT, CHECK, WAIT, OFFER = range(4)
 
 
 def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
-    """Each word taken is the next of the program, and goes into the queue of its instruction, behind that one's place."""
+    """Each word taken is the next of the program. It goes into the queue of its instruction, behind that instruction's pc."""
     m = checks.m
     words = inside.part("words")
     now, spare = words.view("o__payload"), words.view("spare")
@@ -82,8 +83,8 @@ def words_reach_their_units(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def tokens_frame_instructions(checks: Checks, part: Any, inside: Inside) -> None:
-    """All tokens of an instruction are taken once, when all are there, before the unit gets it; those that it gives are
-    given once, when it is done and there is room, oldest first."""
+    """All tokens of an instruction are taken once, when all are there, before the unit gets it. Those that it gives are given
+    once, when it is done and there is room, oldest first."""
     state, giver = inside.signal("fsm_state"), inside.part("giver")
     offered, taken = state >= WAIT, state == OFFER
     header = inside.part("collector").view("header")

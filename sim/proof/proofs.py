@@ -16,13 +16,13 @@ from sim.synthesis.tools import FIRST_RUN
 MODULES = (streams, counters, bursts, programs, bus, ports, rounding, rows)
 PROOFS: dict[str, Proof] = {proof.name: proof for module in MODULES for proof in module.PROOFS}
 SECONDS = 0.7
-"""Of a core, that a question to the solver takes with the tools from PyPI."""
+"""The seconds of one core that a question to the solver takes with the tools from PyPI."""
 
 
 def run_proofs(
     config: MachineConfig, names: Sequence[str] = (), trace: Path | None = None, report: Callable[[str], None] = lambda _: None
 ) -> Iterator[Verdict]:
-    """Prove what the names say (all without any), each as soon as it is asked for."""
+    """Proves the properties with these names (all if there are none). Each proof runs when its verdict is asked for."""
     unknown = [name for name in names if name not in PROOFS]
     if unknown:
         raise ProofError(f"proof {unknown[0]!r}: unknown{nearest(unknown[0], PROOFS)}; known are {', '.join(PROOFS)}")

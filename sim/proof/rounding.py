@@ -1,7 +1,7 @@
-"""The requantiser's arithmetic against float32 as its definition has it, everything but the product of two numbers.
+"""Proofs of the requantiser's arithmetic against float32 as its definition has it, without the product of two numbers.
 
-Operands: both factors are float32's. Rounding: whatever the product, its two roundings, to 24 bits and to an integer, are those
-of float32 and of the rounding to nearest even.
+Operands: both factors are those of float32. Rounding: whatever the product, its two roundings, to 24 bits and to an integer,
+are those of float32 and of the rounding to nearest even.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIGNIFICANT = 24
 
 
 class Operands(RequantiseLane):
-    """Stages 0 to 2 of a lane: what the multiplier is given."""
+    """Stages 0 to 2 of a lane, which make the multiplier's operands."""
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
@@ -49,7 +49,7 @@ class Rounding(RequantiseLane):
 
 
 def to_significant(m: Module, value: Any, bits: int) -> Any:
-    """The value to so many significant bits, ties to even: its highest one decides how many bits are dropped."""
+    """The value rounded to ``bits`` significant bits, ties to even. Its highest one decides how many bits are dropped."""
     rounded = Signal(len(value) + 1)
     m.d.comb += rounded.eq(value)
     for top in range(bits, len(value)):
@@ -60,7 +60,7 @@ def to_significant(m: Module, value: Any, bits: int) -> Any:
 
 
 def _nearest(value: Any, drop: int) -> Any:
-    """``value / 2^drop`` to an integer, ties to even."""
+    """``value / 2^drop`` rounded to an integer, ties to even."""
     if drop == 0:
         return value
     whole = value[drop:] if drop < len(value) else Const(0, 1)
@@ -101,7 +101,7 @@ def operands_are_float32(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def shifts_and_rounds(checks: Checks, part: Any, inside: Inside) -> None:
-    """The whole lane: ``float32(acc + bias) * 2^doubled * M / 16^nibbles`` to the nearest even integer, saturated.
+    """The whole lane gives ``float32(acc + bias) * 2^doubled * M / 16^nibbles`` rounded to the nearest even integer, saturated.
     M is 2^25 or 2^23."""
     m = checks.m
     _all_advance(checks, part)

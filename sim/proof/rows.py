@@ -1,6 +1,6 @@
-"""ROW's root and its reciprocals, digit by digit, against the integers of ``isa/rows.py``.
+"""Proofs of ROW's root and its reciprocals, digit by digit, against the integers of ``isa/rows.py``.
 
-A square and a product are followed beside the machine by what a digit adds to them: ``(2 r + b)^2 = 4 r^2 + b (4 r + 1)`` and
+A square and a product are followed beside the machine. A digit adds to them as in ``(2 r + b)^2 = 4 r^2 + b (4 r + 1)`` and
 ``(2 q + b) d = 2 q d + b d``. So each step is a sum, which a solver decides for every number.
 """
 
@@ -34,11 +34,11 @@ from sim.proof.fault import Fault
 from sim.proof.harness import Checks, Inside
 
 NUMBER_BITS = 60
-"""Of what is followed: more than any sum or product of a row has."""
+"""The bits of the numbers that are followed: more than any sum or product of a row has."""
 
 
 class Product:
-    """What a multiplier, taken bit by bit from its lowest one, has made so far, in the registers of a part."""
+    """The product so far in the registers of a part, whose multiplier is taken bit by bit from the lowest one."""
 
     def __init__(self, checks: Checks, multiplier: Value, by: Value, starts: Value, step: Value, sign: int = 0) -> None:
         """``starts`` takes the multiplier, each ``step`` a bit of it, and the last one with its ``sign``."""
@@ -59,7 +59,7 @@ class Product:
             m.d.sync += self.value.eq(self.value + Mux(subtracts, -term, term))
 
     def holds(self, checks: Checks, during: Value, register: Value) -> None:
-        """``register`` is what has been made, above what is left."""
+        """``register`` holds the product so far, above the rest of the multiplier."""
         checks.if_then(during, self.count <= SUM_BITS)
         for count in range(SUM_BITS + 1):
             now = during & (self.count == count)
@@ -68,7 +68,7 @@ class Product:
 
 
 def number_is_exact(checks: Checks, part: Any, inside: Inside) -> None:
-    """What goes below the root is ``2^14 (n S2 - S S) + K``, modulo 2^56, which holds it."""
+    """The number below the root is ``2^14 (n S2 - S S) + K``, modulo 2^56, which holds it."""
     idle, squares, spreading, beginning = range(4)
     state, left = inside.signal("fsm_state"), inside.signal("left")
     sums = part.i.payload
@@ -94,7 +94,7 @@ def number_is_exact(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def root_is_whole(checks: Checks, part: Any, inside: Inside) -> None:
-    """``R^2 <= 4^e D < (R + 1)^2``, and ``R`` has all its bits, of every ``D`` but 0."""
+    """``R^2 <= 4^e D < (R + 1)^2`` for every ``D`` but 0, and ``R`` has all its bits."""
     m = checks.m
     beginning, rooting, offers, over = 3, 4, 5, 6
     state, left, below, rest, root, fours = (
@@ -141,7 +141,7 @@ def root_is_whole(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 class Windows(wiring.Component):
-    """What a total and a numerator become, without a register."""
+    """The window, the divisor and the held numerator of a total and a numerator, without a register."""
 
     def __init__(self) -> None:
         super().__init__({
@@ -159,7 +159,8 @@ class Windows(wiring.Component):
 
 
 def windows_hold(checks: Checks, part: Any, inside: Inside) -> None:
-    """A total is moved up by whole steps, no more than it takes; a divisor and a numerator are what is left of both."""
+    """A total is moved up by whole steps, by no more than it needs. The divisor and the held numerator are the upper bits of
+    both."""
     moves = part.window * WINDOW_STEP
     moved = part.total << moves
     numerator = (part.t << moves) >> HELD_DROPPED
@@ -170,7 +171,7 @@ def windows_hold(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def reciprocal_is_whole(checks: Checks, part: Any, inside: Inside) -> None:
-    """``q d <= 2^p < (q + 1) d``, of every divisor of a total and of every root."""
+    """``q d <= 2^p < (q + 1) d`` for every divisor of a total and for every root."""
     m = checks.m
     idle, takes, divides, multiplies, offers, shifts = range(6)
     state, left, divisor, rest, quotient = (
@@ -213,7 +214,7 @@ def reciprocal_is_whole(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def numbers_are_products(checks: Checks, part: Any, inside: Inside) -> None:
-    """``P`` and ``M`` are ``n Q`` and ``S Q``, moved down by ``20 - e``."""
+    """``P`` and ``M`` are ``n Q`` and ``S Q``, shifted down by ``20 - e``."""
     m = checks.m
     takes, divides, multiplies, offers, shifts = range(1, 6)
     state, left, quotient, shift = (inside.signal(name) for name in ("fsm_state", "left", "quotient", "shift"))

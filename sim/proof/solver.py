@@ -1,7 +1,7 @@
-"""Bitwuzla as yosys-smtbmc runs it: SMT-LIB commands in, answers out. The package from PyPI is a library without a command.
+"""Bitwuzla as a command for yosys-smtbmc: SMT-LIB commands in, answers out. The package from PyPI is a library alone.
 
-Each ``check-sat`` gives a new solver all that is asserted at this point: the library's parser reads whole scripts, and
-loses count of scopes between two texts.
+Each ``check-sat`` gives a new solver all that is asserted at this point: the library's parser reads whole scripts, and loses
+count of scopes between two texts.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 import bitwuzla
 
 INSTANT = ("(set-", "(declare-", "(define-", "(assert ")
-"""Commands that say something for later; everything else is asked at once."""
+"""The commands that say something for later. Every other command is asked at once."""
 
 
 NAMES = ("(declare-", "(define-")
-"""Of these, what a question about the values found may use although it comes after the answer."""
+"""Those of them that a question about the values found may use although they come after the answer."""
 
 
 def commands(lines: Iterable[str]) -> Iterator[str]:
-    """Whole commands; names between bars may hold anything but bars."""
+    """Yields whole commands. Names between bars may hold anything but bars."""
     text, depth, quoted = "", 0, False
     for line in lines:
         for character in line:

@@ -1,4 +1,4 @@
-"""Slices and FIFOs hand on every item once, in order, as it came."""
+"""Proofs that slices and FIFOs hand on every item once, in order, unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEPTH = 5
 
 
 class Followed:
-    """One item, chosen freely, on its way through a queue: ``ahead`` items leave before it, ``value`` is what it must be."""
+    """One item, chosen freely, on its way through a queue. ``ahead`` items leave before it; ``value`` is what it must be."""
 
     def __init__(self, checks: Checks, enters: Any, entering: Any, leaves: Any, level: Any, most: int) -> None:
         m = checks.m
@@ -32,7 +32,7 @@ class Followed:
         chosen = Signal()
         m.d.comb += chosen.eq(AnySeq(1) & enters & ~self.on)
         self.due = Signal()
-        """It is the one that leaves."""
+        """Whether it is the next to leave."""
         m.d.comb += self.due.eq(self.on & (self.ahead == 0))
         with m.If(chosen):
             m.d.sync += [self.on.eq(1), self.value.eq(entering), self.ahead.eq(level - leaves)]
@@ -53,7 +53,7 @@ def slice_keeps_order(checks: Checks, part: Any, inside: Inside) -> None:
 
 
 def slice_never_blocks(checks: Checks, part: Any, inside: Inside) -> None:
-    """With a reader that is always ready, an item is taken in every cycle but the first after a stall, and is out a cycle
+    """With a reader that is always ready, an item is taken in every cycle but the first after a stall, and leaves one cycle
     after it was taken."""
     i, o = part.i, part.o
     ready_before = checks.past(o.ready)
@@ -93,7 +93,8 @@ def buffered_fifo_keeps_order(checks: Checks, part: Any, inside: Inside) -> None
 def queue_holds(
     checks: Checks, fifo: Inside, depth: int, enters: Any, entering: Any, leaves: Any, *, registered: bool = True
 ) -> Followed:
-    """Bounds and order of a FIFO of ``depth`` words of memory, behind them a register or none; the item that is followed."""
+    """Bounds and order of a FIFO with ``depth`` words of memory and perhaps a register behind them. Returns the item that is
+    followed."""
     level, produce, consume = (fifo.signal(name) for name in ("inner_level" if registered else "level", "produce", "consume"))
     word = fifo.signal("r_rdy")
     held = level + word if registered else level
@@ -106,7 +107,8 @@ def queue_holds(
 
 
 def short_queue_holds(checks: Checks, queue: Inside, depth: int, enters: Any, entering: Any, leaves: Any) -> Followed:
-    """The same of a ``Queue`` of a few words, whose first one is read where it lies."""
+    """Bounds and order of a ``Queue`` of a few words, whose first one is read where it lies. Returns the item that is
+    followed."""
     level, room, some = queue.part("count").signal("level"), queue.signal("i__ready"), queue.signal("o__valid")
     item = Followed(checks, enters, entering, leaves, level, depth)
     _memory_holds(checks, queue, depth, (queue.signal("write__addr"), queue.signal("read__addr")), level, item, item.ahead)
@@ -118,7 +120,7 @@ def short_queue_holds(checks: Checks, queue: Inside, depth: int, enters: Any, en
 def _memory_holds(
     checks: Checks, fifo: Inside, depth: int, pointers: tuple[Any, Any], level: Any, item: Followed, in_memory: Any
 ) -> None:
-    """A ring of ``depth`` words, ``level`` of them in use, in which the item that is followed lies behind others."""
+    """The bounds of a ring of ``depth`` words with ``level`` in use, and the place of the item that is followed in it."""
     produce, consume = pointers
     stored = fifo.stored("storage", _wrapped(consume + in_memory, depth))
     checks.holds((produce < depth) & (consume < depth) & (level <= depth))
@@ -131,7 +133,7 @@ def _wrapped(index: Any, depth: int) -> Any:
 
 
 def fifo_answers(checks: Checks, part: Any, inside: Inside) -> None:
-    """What is written can be read two cycles later at the latest; a read makes room for the next cycle."""
+    """A written item can be read two cycles later at the latest; a read makes room for the next cycle."""
     wrote, read = part.w_en & part.w_rdy, part.r_en & part.r_rdy
     quiet = ~checks.past(part.r_en) & ~checks.past(checks.past(part.r_en))
     checks.holds(inside.part("fifo").signal("inner_level") < part.fifo.depth)

@@ -1,4 +1,4 @@
-"""Random legal configurations, small ones more often: a compiler that is tried on presets alone knows only their shapes."""
+"""Random legal configurations, small ones more often, so that compilers and machines are tried beyond the presets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from isa.ram import RAM_FIELDS, RAM_STYLES
 
 LEAST_LANES, MOST_LANES = 5, 24
 NARROW = 0.25
-"""How many machines have fewer lanes than ``LEAST_LANES``, down to one."""
+"""The share of machines that have fewer lanes than ``LEAST_LANES``, down to one."""
 _FREE = ("axi_addr_bits", "axi_read_ahead", "dram_latency", "axi_prot", "axi_cache", "axi_qos", "clock_mhz")
-"""Numbers that may be anything within their bounds."""
+"""The numbers that may be anything within their bounds."""
 TWO_PORTS = 0.3
 """The share of wide enough buses that have two ports."""
 
 
 def random_config(seed: int) -> MachineConfig:
-    """Any lane counts, buffers from the least to those of a small board, every bus, with and without POOL, MISC and ROW."""
+    """A configuration with any lane counts, buffers up to those of a small board, every bus, with or without POOL, MISC and
+    ROW."""
     rng = random.Random(seed)
     while True:
         try:
@@ -33,7 +34,8 @@ def random_config(seed: int) -> MachineConfig:
 
 
 def any_config(seed: int) -> MachineConfig:
-    """The same in every field that a machine has: very few lanes, too, all of AXI, what memories are made of, the chip."""
+    """A configuration that is random in every field: also very few lanes, all of AXI, what memories are made of, and the
+    chip."""
     rng = random.Random(f"every field {seed}")
     while True:
         drawn = _drawn(rng, f"random{seed}") | _of_no_size(rng)
@@ -80,24 +82,24 @@ def _drawn(rng: random.Random, name: str) -> dict[str, Any]:
 
 
 def _rows(drawn: dict[str, Any]) -> dict[str, Any]:
-    """Drawn apart: machines without ROW are what they are."""
+    """The fields of ROW. They are drawn apart, so that machines without ROW stay as they were."""
     rng, lanes = random.Random(f"rows {drawn['name']}"), drawn["ic_p"]
     built, words = rng.random() < 0.3, _between(rng, 1, min(256, MAX_ROW // lanes))
     return {"build_rows": built, "row_lanes": rng.choice(divisors(lanes)), "row_words": words}
 
 
 def _products(drawn: dict[str, Any]) -> dict[str, Any]:
-    """Drawn apart, too, among machines that can have LOADW."""
+    """The field of LOADW, drawn apart as well, for machines that can have it."""
     divides = drawn["ic_p"] % drawn["oc_p"] == 0
     return {"build_products": divides and random.Random(f"products {drawn['name']}").random() < 0.5}
 
 
 def _act16(drawn: dict[str, Any]) -> dict[str, Any]:
-    """And this, among machines whose finishing lanes multiply."""
+    """The field of 16-bit activations, drawn apart as well, for machines whose finishing lanes multiply."""
     multiplies = drawn["requant"] != "shift"
     return {"act16": multiplies and random.Random(f"act16 {drawn['name']}").random() < 0.3}
 
 
 def _between(rng: random.Random, low: int, high: int) -> int:
-    """Small numbers as often as large ones."""
+    """A random number between two, small ones as often as large ones."""
     return min(high, int(low * (high / low) ** rng.random()))

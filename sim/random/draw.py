@@ -10,10 +10,9 @@ from isa.instructions import Activation
 from sim.rtl.memory import READ_LATENCY
 
 HIDDEN = 8
-"""Cycles of latency, for each beat in flight, that a machine usually meets at most: one that hides little would do nothing but
-wait."""
+"""The most cycles of latency for each beat in flight that a machine usually meets. With more it would mostly wait."""
 LONGEST_LOAD = 20_000
-"""Cycles for which one thing that an instruction reads is loaded at most."""
+"""The most cycles for which one operand of an instruction is loaded."""
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:
@@ -24,19 +23,19 @@ def log_uniform(rng: random.Random, low: int, high: int) -> int:
 
 
 def most_latency(config: MachineConfig) -> int:
-    """Of the memories that random programs usually meet."""
+    """The most latency of the memories that random programs usually meet."""
     return HIDDEN * config.axi_reads * config.burst_beats
 
 
 def longest_load(config: MachineConfig) -> int:
-    """Bytes that one instruction loads in ``LONGEST_LOAD`` cycles: as fast as the bus, or as bursts in flight hide latency."""
+    """The bytes that one instruction loads in ``LONGEST_LOAD`` cycles, as the bus and the bursts in flight allow."""
     latency = min(READ_LATENCY, most_latency(config))
     share = config.axi_reads * config.burst_beats / (latency + config.burst_beats)
     return int(LONGEST_LOAD * config.axi_bytes * min(1.0, share))
 
 
 def factors(rng: random.Random, count: int, budget: int, limit: int) -> list[int]:
-    """That many positive numbers whose product is at most ``budget``."""
+    """``count`` positive numbers whose product is at most ``budget``."""
     result = []
     for _ in range(count):
         value = log_uniform(rng, 1, min(budget, limit)) if rng.random() < 0.8 else 1
@@ -47,7 +46,7 @@ def factors(rng: random.Random, count: int, budget: int, limit: int) -> list[int
 
 
 def place(rng: random.Random, config: MachineConfig, low: int, high: int) -> int:
-    """A base address for which relative words ``low .. high`` lie in the feature-map buffer; -1 if there is none.
+    """A base address for which relative words ``low .. high`` lie in the feature-map buffer, or -1 if there is none.
 
     Half of the time the base is drawn among bank groups, so that units often meet nowhere.
     """
@@ -67,7 +66,7 @@ def int8(rng: random.Random) -> int:
 
 
 def post(rng: random.Random, config: MachineConfig) -> dict[str, int]:
-    """Zero-point, clamp and activation."""
+    """The fields of zero-point, clamp and activation."""
     low, high = sorted((int8(rng), int8(rng)))
     if rng.random() < 0.6:
         low, high = -128, 127
@@ -78,7 +77,7 @@ def post(rng: random.Random, config: MachineConfig) -> dict[str, int]:
 
 
 def subtensor_strides(rng: random.Random, counts: list[int], slack: int) -> list[int]:
-    """Strides of a dense tensor with these loop counts (outermost first), loops nested in random order, with gaps."""
+    """The strides of a dense tensor with these loop counts (outermost first), its loops nested in random order, with gaps."""
     strides = [0] * len(counts)
     pitch = 1
     order = list(range(len(counts)))

@@ -14,7 +14,7 @@ LOOPS = 5
 
 
 def misc(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
-    """A MISC of at most ``budget`` words: element-wise, broadcast, in place, transposing, resizing. None: does not fit."""
+    """A MISC of at most ``budget`` words: element-wise, broadcast, in place, transposing or resizing. None: it does not fit."""
     counts = factors(rng, LOOPS, min(budget, config.fm_words // 4), 60)
     v = {f"n{j}": count for j, count in enumerate(counts)}
     mode = rng.choice(list(MiscMode))
@@ -47,7 +47,7 @@ def misc(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
 
 
 def _stream(rng: random.Random, v: dict[str, int], stream: str, counts: list[int]) -> None:
-    """Strides of a dense tensor; for operands some loops repeat the same words (broadcast, nearest resize)."""
+    """Sets the strides of a dense tensor. Some loops of operands repeat the same words (broadcast, nearest resize)."""
     kept = [count if stream == "o" or rng.random() < 0.8 else 1 for count in counts]
     for j, stride in enumerate(subtensor_strides(rng, kept, 5)):
         v[f"{stream}_s{j}"] = stride if kept[j] == counts[j] else 0
@@ -59,7 +59,7 @@ def _copy(v: dict[str, int], target: str, source: str) -> None:
 
 
 def _numbers(rng: random.Random, mode: MiscMode) -> dict[str, int]:
-    """Factors and a shift that give results of all sizes; at times the extremes."""
+    """Factors and a shift that give results of all sizes, and at times the extremes."""
     if rng.random() < 0.15:
         edge = [-(1 << 25), (1 << 25) - 1, 0, 1, -1]
         m_a, m_b, shift = rng.choice(edge), rng.choice(edge), rng.randrange(64)

@@ -1,4 +1,4 @@
-"""What a program does on each engine, in a form that can be compared."""
+"""The outcome of a program on each engine, in a form that can be compared."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sim.rtl.machine import RtlMachine, RtlTimeout
 from sim.rtl.tools import MissingToolError, SimulatorError
 
 MAX_CYCLES = 20_000_000
-"""Random programs are over long before; the watchdog speaks up earlier, too."""
+"""The most cycles of a run. Random programs end long before, and so does the watchdog."""
 WATCHDOG = 100_000
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Memory afterwards, or why there is none."""
+    """The memory after a program, or why there is none."""
 
     memory: npt.NDArray[np.uint8] | None = None
     fault: tuple[Fault, int] | None = None
     failure: str = ""
-    """The simulation itself went wrong."""
+    """What went wrong with the simulation itself."""
     cycles: int = 0
 
 
@@ -46,13 +46,13 @@ def functional(program: RandomProgram) -> Outcome:
 
 
 def stalls_seed(program: RandomProgram) -> int | None:
-    """Of the stalls that it meets; every fourth has none."""
+    """The seed of the stalls that a program meets. Every fourth program has none."""
     return program.seed if program.seed % 4 else None
 
 
 def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
-    """The generated Verilog; with stalls, the program's seed is that of the stalls, and every fourth has none;
-    every second runs on any memory that AXI4 allows (``memory_of``)."""
+    """The generated Verilog as an engine. With stalls, their seed is the program's, and every fourth program has none; every
+    second program runs on any memory that AXI4 allows (``memory_of``)."""
 
     def run(program: RandomProgram) -> Outcome:
         try:
@@ -76,12 +76,12 @@ def rtl(machine: RtlMachine, *, stalls: bool = True) -> Engine:
 
 @lru_cache(maxsize=8)
 def rtl_machine(config: MachineConfig, simulator: str = "verilator", *, garbage: bool = False) -> RtlMachine:
-    """The machine that random programs run on: with the AXI4 protocol checker; many short programs share it."""
+    """The machine that random programs run on, with the AXI4 protocol checker. Many short programs share it."""
     return RtlMachine(config, simulator, check=True, garbage=garbage, brief=True)
 
 
 def difference(expected: Outcome, actual: Outcome, allowed: Collection[Ending] = ()) -> str | None:
-    """How two outcomes differ, in one line; None if they do not. ``allowed``: endings that a bad memory asks for."""
+    """How two outcomes differ, in one line, or None if they do not. ``allowed``: endings that a bad memory asks for."""
     if actual.failure:
         return actual.failure
     if allowed:
@@ -102,7 +102,7 @@ def difference(expected: Outcome, actual: Outcome, allowed: Collection[Ending] =
 
 
 def wrong_on_rtl(program: RandomProgram, actual: Outcome, *, stalls: bool = True) -> str | None:
-    """What is wrong with what ``rtl`` made of the program, in one line, or None."""
+    """What is wrong with the outcome of the program on ``rtl``, in one line, or None."""
     return difference(functional(program), actual, endings(program, memory_of(program)) if stalls else ())
 
 

@@ -1,4 +1,4 @@
-"""Random programs with one illegal instruction: where and why must the machine stop?"""
+"""Random programs with one illegal instruction, to test where and why the machine stops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.random.engines import Outcome, functional
 from sim.random.program import RandomProgram, assemble, random_program
 
 ADDRESS_FAULTS = frozenset((Fault.FM_ADDRESS, Fault.BUFFER_ADDRESS, Fault.READ_ERROR, Fault.WRITE_ERROR))
-"""One instruction may break several bounds; which is met first is left to the machine."""
+"""The faults of bounds. One instruction may break several bounds, and the machine decides which it meets first."""
 ATTEMPTS = 200
 
 
@@ -32,7 +32,7 @@ def faulty_program(config: MachineConfig, seed: int, *, size: int = 6) -> Random
 
 
 def stops_alike(expected: Outcome, actual: Outcome) -> bool:
-    """The same instruction is to blame, for the same reason."""
+    """Whether the same instruction is to blame, for the same reason."""
     if expected.fault is None or actual.fault is None or expected.fault[1] != actual.fault[1]:
         return False
     codes = {expected.fault[0], actual.fault[0]}

@@ -1,4 +1,4 @@
-"""Instructions that differ from random ones in one bit: does each bit of each field do what it is for?"""
+"""Instructions that differ from random ones in one bit, to test that each bit of each field does what it is for."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from sim.rtl.memory import QUOTED
 from sim.rtl.scenario import Scenario, whole
 
 BEATS = 24
-"""Work of an instruction before its bit is turned."""
+"""The most work of an instruction before its bit is turned."""
 MOST_BEATS = 12_000
-"""And after it."""
+"""The most work of an instruction after its bit is turned."""
 ATTEMPTS = 18
 PROGRAM_BYTES = 1 << 20
-"""Where programs are, reads are answered though they are outside of the image."""
+"""The bytes of programs. Reads in them are answered though they are outside of the image."""
 STARTS = 48
-"""Programs in one run of the simulator: what fits the script of the host."""
+"""The programs in one run of the simulator: as many as the script of the host can hold."""
 NOTHING = np.zeros(0, np.int64)
 COUNTS = ("rows", "pixels", "count", "chunks", "vectors", "k_h", "k_w", "o_h", "o_w", "n0", "n1", "n2", "n3", "n4", "words")
 
 
 @dataclass
 class Turned:
-    """Instructions that have one bit turned, as far as they were found."""
+    """Instructions with the same bit turned, as far as some were found."""
 
     legal: Op | None = None
     alone: Op | None = None
-    """Legal, and that bit is the only one of its field."""
+    """A legal instruction in whose field no other bit is set."""
     illegal: Op | None = None
-    """A rule forbids it."""
+    """An instruction that a rule forbids."""
     outside: Op | None = None
-    """It goes beyond one bound."""
+    """An instruction that goes beyond one bound."""
 
 
 def field_scenarios(config: MachineConfig, share: int = 1, names: Collection[str] = ()) -> Iterator[Scenario]:
-    """Instructions with one bit of a field turned: what the legal ones leave is compared, the others must be refused.
-    ``share``: only every so many-th bit; ``names``: of these instructions alone."""
+    """Scenarios of instructions with one bit of a field turned. The results of legal ones are compared; the machine must refuse
+    the others. ``share``: only every so many-th bit; ``names``: these instructions alone."""
     found = list(variants(config, share, names))
     legal = [op for turned in found for op in (turned.legal, turned.alone) if op is not None]
     refused = [op for turned in found for op in (turned.illegal, turned.outside) if op is not None]
@@ -64,7 +64,7 @@ def field_scenarios(config: MachineConfig, share: int = 1, names: Collection[str
 
 
 def variants(config: MachineConfig, share: int = 1, names: Collection[str] = ()) -> Iterator[Turned]:
-    """What is found for each bit."""
+    """The instructions that were found for each bit."""
     dram = _dram(config)
     bits = (found for found in bits_of(config) if not names or found[0].name in names)
     for row, place, bit in islice(bits, 0, None, share):
@@ -83,7 +83,7 @@ def bits_of(config: MachineConfig) -> Iterator[tuple[Instruction, Placed, int]]:
 def _turned(
     rng: random.Random, config: MachineConfig, dram: Dram, row: Instruction, place: Placed, bit: int
 ) -> Turned:
-    """Of several draws, the first whose footprint the bit changes is the best legal one; else any."""
+    """Tries several draws. The best legal one is the first whose footprint changes with the bit; otherwise any is taken."""
     found, moves = Turned(), False
     program = QUOTED.program_base(config)
     for attempt in range(ATTEMPTS):
@@ -106,7 +106,7 @@ def _turned(
         if outside:
             if any(((cells >= program) & (cells < program + PROGRAM_BYTES)).any() for cells in after.reads.values()):
                 continue
-            # Of several bounds that are broken the machine reports the one it meets first.
+            # The machine reports only the first bound that is broken, so a turned instruction that breaks several is no use.
             found.outside = found.outside or (turned if len(outside) == 1 else None)
             continue
         if after.conflicts or (after.repeats and row.unit is not Unit.MISC) or Space.ACC in after.reads | after.writes:
@@ -144,7 +144,7 @@ def _draw(rng: random.Random, config: MachineConfig, dram: Dram, name: str) -> O
 
 
 def _work(op: Op, config: MachineConfig) -> int:
-    """Beats, taps, words or bytes, whichever are more."""
+    """The work of an instruction: beats, taps, words or bytes, whichever are more."""
     vectors = -(-op["run"] // config.ic_p) if "run" in op.row.fields else 1
     valid = op["valid"] // config.axi_bytes if "valid" in op.row.fields else 0
     counts = math.prod(op[name] for name in COUNTS if name in op.row.fields)
@@ -152,7 +152,7 @@ def _work(op: Op, config: MachineConfig) -> int:
 
 
 def _bases(size: int) -> Mapping[Region, int]:
-    """The results of the legal ones are kept from OUTPUT on."""
+    """The bases of the regions. The results of legal instructions are kept from OUTPUT on."""
     return {Region.CONST: 0, Region.WORK: size // 4, Region.INPUT: size // 4, Region.OUTPUT: size // 2}
 
 
@@ -164,7 +164,7 @@ def _dram(config: MachineConfig) -> Dram:
 
 
 def _everything(config: MachineConfig) -> Iterator[Op]:
-    """Every word of every buffer gets something."""
+    """Instructions that fill every word of every buffer."""
     for first in range(0, config.fm_words, LONGEST_ROW):
         count = min(LONGEST_ROW, config.fm_words - first)
         row = {"rows": 1, "pixels": count, "run": config.ic_p, "step": config.ic_p, "valid": count * config.ic_p}

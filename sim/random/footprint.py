@@ -1,8 +1,8 @@
-"""What an instruction reads and writes, word by word: the basis of legality and of dependency tokens.
+"""The words that an instruction reads and writes: the basis of legality and of dependency tokens.
 
-Written from ``docs/reference/semantics.md`` alone, independently of the simulators. Every memory is a *space* of numbered
-cells: a feature-map cell is one output chunk's part of a word (a whole word unless ``oc_p < ic_p``), a DRAM cell a byte,
-an accumulator cell one pixel lane of an entry, and a parameter cell a word.
+The module is written from ``docs/reference/semantics.md`` alone, independently of the simulators. Every memory is a *space* of
+numbered cells. A feature-map cell is one output chunk's part of a word (a whole word unless ``oc_p < ic_p``), a DRAM cell a
+byte, an accumulator cell one pixel lane of an entry, and a parameter cell a word.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Footprint:
     reads: dict[Space, Cells] = field(default_factory=dict)
     writes: dict[Space, Cells] = field(default_factory=dict)
     repeats: bool = False
-    """Some cell is written more than once."""
+    """Whether some cell is written more than once."""
     conflicts: bool = False
-    """An output overlaps an operand other than in place."""
+    """Whether an output overlaps an operand other than in place."""
 
 
 class OutOfRange(Exception):
-    """The instruction touches cells that do not exist."""
+    """Raised for an instruction that touches cells that do not exist."""
 
 
 def space_size(space: Space, config: MachineConfig, dram: Dram) -> int:
@@ -70,7 +70,7 @@ def space_size(space: Space, config: MachineConfig, dram: Dram) -> int:
 
 
 def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
-    """Cells read and written; ``OutOfRange`` if one of them does not exist."""
+    """Returns the cells read and written; raises ``OutOfRange`` if one of them does not exist."""
     result = touched(op, config, dram)
     for space, cells in beyond(result, config, dram):
         raise OutOfRange(f"{op.name}: {space.value} {cells[0]}..{cells[-1]}")
@@ -78,7 +78,7 @@ def footprint(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 
 
 def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
-    """Cells read and written, whether they exist or not."""
+    """The cells read and written, whether they exist or not."""
     result = {
         "LOAD": _load, "LOADP": _loadp, "SAVE": _save, "CONV": _conv, "POOL": _pool, "MISC": _misc,
         "ROW": _row, "LOADW": _loadw,
@@ -90,7 +90,7 @@ def touched(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 
 
 def beyond(result: Footprint, config: MachineConfig, dram: Dram) -> Iterator[tuple[Space, Cells]]:
-    """What is touched and does not exist in part."""
+    """Yields the spaces of which cells are touched that do not exist, and all cells touched there."""
     for cells_of in (result.reads, result.writes):
         for space, cells in cells_of.items():
             if cells.size and (cells[0] < 0 or cells[-1] >= space_size(space, config, dram)):
@@ -98,7 +98,7 @@ def beyond(result: Footprint, config: MachineConfig, dram: Dram) -> Iterator[tup
 
 
 def distinct(cells: Cells) -> Cells:
-    """Each once, in ascending order. ``np.unique`` makes a hash table, which takes ten times as long for so few."""
+    """The distinct cells in ascending order. ``np.unique`` makes a hash table, which takes ten times as long for so few."""
     ordered: Cells = np.sort(cells, axis=None)
     first = np.ones(ordered.size, bool)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
@@ -106,7 +106,7 @@ def distinct(cells: Cells) -> Cells:
 
 
 def axes(*steps: tuple[int, int]) -> Cells:
-    """All sums of ``n * stride`` over loops given as (count, stride), first loop outermost, in order."""
+    """All sums of ``n * stride`` over loops given as (count, stride), the first loop outermost, in order."""
     total: Cells = np.zeros(1, np.int64)
     for count, stride in steps:
         total = (total[:, None] + np.arange(count, dtype=np.int64)[None, :] * stride).reshape(-1)
@@ -114,7 +114,7 @@ def axes(*steps: tuple[int, int]) -> Cells:
 
 
 def window_words(op: Op, channel_steps: Cells) -> Cells:
-    """Words that CONV or POOL reads, relative to ``i_addr``; ``channel_steps``: offsets of all channel vectors."""
+    """The words that CONV or POOL reads, relative to ``i_addr``. ``channel_steps``: the offsets of all channel vectors."""
     oy, ky = np.arange(op["o_h"])[:, None], np.arange(op["k_h"])[None, :]
     iy = oy * op["s_y"] - op["pad_t"] + ky * op["d_y"]
     rows = op["i_off"] + oy * op["i_ys"] + ky * op["t_ys"]
@@ -127,7 +127,7 @@ def window_words(op: Op, channel_steps: Cells) -> Cells:
 
 
 def taps_counted(op: Op) -> set[int]:
-    """How many taps of a window are not padding, over all output pixels."""
+    """The different numbers of taps in a window that are not padding, over all output pixels."""
     iy = np.arange(op["o_h"])[:, None] * op["s_y"] - op["pad_t"] + np.arange(op["k_h"])[None, :] * op["d_y"]
     ix = np.arange(op["o_w"])[:, None] * op["s_x"] - op["pad_l"] + np.arange(op["k_w"])[None, :] * op["d_x"]
     rows = set(((iy >= 0) & (iy < op["i_h"])).sum(axis=1).tolist())
@@ -136,7 +136,7 @@ def taps_counted(op: Op) -> set[int]:
 
 
 def row_starts(op: Op, base: int, config: MachineConfig) -> Cells:
-    """DRAM addresses of the rows of a LOAD or SAVE."""
+    """The DRAM addresses of the rows of a LOAD or SAVE."""
     rows = np.arange(op["rows"], dtype=np.int64) * op["row_stride"] + op["offset"]
     addresses = base + rows % (1 << 32)
     # Bases are small, so that nothing wraps where addresses are as wide as these numbers.
@@ -144,7 +144,7 @@ def row_starts(op: Op, base: int, config: MachineConfig) -> Cells:
 
 
 def _words(words: Cells, config: MachineConfig) -> Cells:
-    """Every cell of these feature-map words."""
+    """All cells of these feature-map words."""
     words = distinct(words % ADDRESS_MODULUS)
     return axes_add(words * config.chunks_per_word, config.chunks_per_word)
 
@@ -163,7 +163,7 @@ def _load(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 
 
 def _bytes_of_row(op: Op) -> Cells:
-    """What LOAD fetches of a row, from the row's first byte."""
+    """The bytes that LOAD fetches of a row, counted from the row's first byte."""
     if op["step"] > op["run"]:
         return axes((op["pixels"], op["step"]), (op["run"], 1)) if op["valid"] else np.zeros(0, np.int64)
     return np.arange(op["valid"], dtype=np.int64)
@@ -198,7 +198,7 @@ def _save(op: Op, config: MachineConfig, dram: Dram) -> Footprint:
 
 
 def surplus_lanes(op: Op, config: MachineConfig) -> Cells:
-    """Accumulators of pixel lanes beyond the last pixel: an instruction that stores sums leaves anything there."""
+    """The accumulators of pixel lanes beyond the last pixel. An instruction that stores sums may leave anything there."""
     pixels = op["o_h"] * op["o_w"]
     pitch = -(-pixels // config.px_p) * config.px_p
     return op["a_addr"] * config.px_p + axes((op["chunks"], pitch), (pitch - pixels, 1)) + pixels

@@ -1,4 +1,4 @@
-"""Random programs on two engines; a disagreement is shrunk and kept."""
+"""Random programs on two engines. A program on which they disagree is shrunk and kept."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from sim.random.timed import wrong_cycles
 from sim.rtl.tools import MissingToolError
 
 Comparison = Callable[[RandomProgram], tuple[Outcome, str | None]]
-"""What the second engine did with a program, and how it differs from the first."""
+"""A function from a program to the second engine's outcome, and how that differs from the first engine's."""
 ENGINES = ("functional", "rtl", "icarus", "garbage")
 
 
 class FuzzError(TilewrightError):
-    """Fuzzing was asked for something that does not exist."""
+    """Raised when fuzzing is asked for something that does not exist."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class FuzzReport:
     cycles: int = 0
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
-    """One line for each program on which the engines disagreed."""
+    """A line for each program on which the engines disagreed."""
 
     @property
     def ok(self) -> bool:
@@ -64,14 +64,13 @@ def run_fuzz(
     progress: Callable[[int, int], None] | None = None,
     how: How = ALONE,
 ) -> FuzzReport:
-    """Run the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
+    """Runs the programs with seeds ``seed .. seed + count - 1`` on the functional simulator and on ``engine``.
 
-    ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus, ``garbage`` as ``rtl`` but with random
-    values in all that has none (``sim.rtl.garbage``); ``functional`` runs no hardware
-    and looks for races between instructions instead. Cycles of the Verilog are compared with the cycle model
-    (``sim.random.timed``) where there are no stalls. The first disagreement ends the run unless ``keep_going``;
-    each leaves its smallest program in ``directory``. ``report`` is told of each disagreement, ``progress`` of each
-    program: how many, and cycles, so far.
+    ``rtl`` is the generated Verilog in Verilator, ``icarus`` the same in Icarus, ``garbage`` as ``rtl`` but with random values
+    in all that has none (``sim.rtl.garbage``). ``functional`` runs no hardware and looks for races between instructions
+    instead. Cycles of the Verilog are compared with the cycle model (``sim.random.timed``) where there are no stalls. The first
+    disagreement ends the run unless ``keep_going``; each leaves its smallest program in ``directory``. ``report`` is told of
+    each disagreement. ``progress`` is told of each program: how many, and cycles, so far.
     """
     if engine not in ENGINES:
         raise FuzzError(f"engine {engine!r}: unknown; known are {', '.join(ENGINES)}")
@@ -85,7 +84,7 @@ def run_machines(
     keep_going: bool = False, report: Callable[[str], None] = print,
     progress: Callable[[int, int], None] | None = None, how: How = ALONE,
 ) -> FuzzReport:  # fmt: skip
-    """Random programs (``count`` each) on the random machines with seeds ``seed .. seed + machines - 1``; as ``run_fuzz``."""
+    """Runs ``count`` random programs on each random machine of seeds ``seed .. seed + machines - 1``, as ``run_fuzz`` does."""
     configs = [any_config(number) for number in range(seed, seed + machines)]
     items = [Item(config, number, engine) for config in configs for number in range(seed, seed + count)]
     of = {"programs on machines": [config.hash for config in configs], "seed": seed, "count": count, "engine": engine}
@@ -96,7 +95,7 @@ def run_items(
     items: Sequence[Item], how: How, of: Mapping[str, Any], *, directory: Path | str, keep_going: bool,
     report: Callable[[str], None], progress: Callable[[int, int], None] | None,
 ) -> FuzzReport:  # fmt: skip
-    """Each program on its machine; ``of`` tells the campaign."""
+    """Runs each program on its machine. ``of`` names the campaign."""
     result = FuzzReport()
     start = time.monotonic()
     with campaign(compared, items, how, of, kind=lambda item: item.config.hash) as results:
@@ -121,7 +120,7 @@ def run_items(
 
 @dataclass(frozen=True)
 class Item:
-    """One random program, and what it is run on."""
+    """One random program, and what it runs on."""
 
     config: MachineConfig
     seed: int
@@ -131,7 +130,7 @@ class Item:
 
 
 def compared(item: Item) -> dict[str, Any]:
-    """What there was, and how the engines differ, if they do; what crashes is wrong, too, and does not end a campaign."""
+    """The result of an item: its size, and how the engines differ, if they do. A crash counts as a difference."""
     try:
         program = random_program(item.config, item.seed, size=item.size)
     except Exception as error:
@@ -165,7 +164,7 @@ def _shrunk_and_kept(item: Item, wrong: str, directory: Path) -> str:
 
 
 def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Comparison:
-    """Runs a program on both engines."""
+    """A comparison of a program's outcomes on both engines."""
     if engine == "functional":
         return _racing
     machine = rtl_machine(config, "icarus" if engine == "icarus" else "verilator", garbage=engine == "garbage")
@@ -180,7 +179,8 @@ def comparison(config: MachineConfig, engine: str, *, stalls: bool) -> Compariso
 
 
 def save_case(program: RandomProgram, path: Path, detail: str) -> None:
-    """Everything to run it again: ``case.json`` (seed, configuration, bases), program as text and binary, memory."""
+    """Keeps all that is needed to run it again: ``case.json`` (seed, configuration, bases), program as text and binary,
+    memory."""
     path.mkdir(parents=True, exist_ok=True)
     case = {
         "detail": detail,
@@ -196,7 +196,7 @@ def save_case(program: RandomProgram, path: Path, detail: str) -> None:
 
 
 def load_case(path: Path) -> RandomProgram:
-    """What ``save_case`` has kept."""
+    """The program that ``save_case`` has kept."""
     case = json.loads((path / "case.json").read_text())
     config = config_from_dict(case["config"], origin=str(path))
     words = tuple(np.fromfile(path / "program.bin", "<u4").tolist())

@@ -17,13 +17,14 @@ from sim.random.program import RandomProgram
 from sim.rtl.memory import Dram, dram_of, random_dram
 
 LONG = 3
-"""The program of sixteen whose memory may be as slow as it likes."""
+"""The one program of sixteen whose memory may have any latency."""
 Ending = tuple[Fault, int]
 OF_UNIT = {Unit.LOAD: Fault.READ_ERROR, Unit.SAVE: Fault.WRITE_ERROR}
 
 
 def memory_of(program: RandomProgram) -> Dram:
-    """By the seed: that of the figures; for every second program one of any kind, for one in eight with a bad beat besides.
+    """The memory of a program, by its seed. Every second program has that of the figures, and every second one of any kind. One
+    in eight has a bad beat besides.
 
     All but one in sixteen have at most the latency of ``most_latency``.
     """
@@ -45,7 +46,7 @@ def _memory_of(program: RandomProgram) -> Dram:
 
 
 def endings(program: RandomProgram, memory: Dram) -> set[Ending]:
-    """How the program may end for the bad beat: of each unit the first instruction that touches it. None: it is done."""
+    """How the program may end for the bad beat: at the first instruction of a unit that touches it, for each unit."""
     first, size = memory.bad
     found: dict[Unit, Ending] = {}
     for unit, pc, cells in _moves(program) if size else ():
@@ -55,7 +56,7 @@ def endings(program: RandomProgram, memory: Dram) -> set[Ending]:
 
 
 def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
-    """Unit, word and bytes of DRAM of all that moves some."""
+    """The unit, the instruction word and the DRAM bytes of all instructions that move some."""
     regions = Regions(program.bases, program.memory.size)
     moves = []
     for op, pc in _up_to_what_is_illegal(program):
@@ -73,7 +74,7 @@ def _moves(program: RandomProgram) -> list[tuple[Unit, int, list[int]]]:
 
 
 def _up_to_what_is_illegal(program: RandomProgram) -> Iterator[tuple[Op, int]]:
-    """Of a spoiled program, what stands before the instruction that cannot be decoded."""
+    """The instructions of a program, up to the one that cannot be decoded if it is a spoiled program."""
     try:
         yield from instructions(program.words, program.config)
     except MachineFault:

@@ -13,9 +13,9 @@ from sim.random.draw import int8, log_uniform, longest_load, place, subtensor_st
 from sim.random.footprint import Cells, Dram, Space, axes
 
 RECORDS_SHARE = 4
-"""The first 1/4 of DRAM is filled with sensible requantisation records."""
+"""The part of DRAM, 1 / 4, at the base of CONST that is filled with sensible requantisation records."""
 EIGHTHS = {Buffer.PARAM: (0, 2), Buffer.POOL_PARAM: (0, 2), Buffer.EXP: (2, 3), Buffer.NORM: (3, 4)}
-"""Of DRAM, from the base of CONST on: where sensible contents of a buffer begin and end."""
+"""The eighths of DRAM, from the base of CONST on, between which sensible contents of a buffer lie."""
 
 INT4_SHARE = 0.3
 
@@ -69,7 +69,7 @@ def save(rng: random.Random, config: MachineConfig, dram: Dram, budget: int) -> 
 
 
 def defining(rng: random.Random, config: MachineConfig, dram: Dram, space: Space, missing: Cells) -> Iterator[Op]:
-    """LOADs or LOADPs that write at least the missing cells of a space; neighbours may be written too."""
+    """LOADs or LOADPs that write at least the missing cells of a space. They may write neighbours, too."""
     words = missing // config.chunks_per_word if space is Space.FM else missing
     gap = 24 if space is Space.FM else 4
     start = previous = int(words[0])
@@ -93,7 +93,7 @@ def loadp(rng: random.Random, config: MachineConfig, dram: Dram) -> Op:
 
 
 def _fill(rng: random.Random, config: MachineConfig, dram: Dram, start: int, count: int) -> Iterator[Op]:
-    """Random bytes from DRAM into neighbouring words, mostly whole words; one value where that would take too long."""
+    """LOADs of random bytes into neighbouring words, mostly whole words. What would take too long is filled with one value."""
     while count > 0:
         pixels = min(count, 4000)
         run = config.ic_p if rng.random() < 0.8 else rng.randint(1, config.ic_p)
@@ -119,8 +119,8 @@ def _parameters(rng: random.Random, config: MachineConfig, dram: Dram, buffer: B
 def dram_rows(
     rng: random.Random, config: MachineConfig, dram: Dram, rows: int, row_bytes: int, *, separate: bool
 ) -> dict[str, int]:
-    """Region, offset and row stride so that all rows lie in DRAM; empty if they do not fit. ``separate``: they are written, so
-    that none lies on another, nor where nothing may be written."""
+    """A region, an offset and a row stride so that all rows lie in DRAM; empty if they do not fit. ``separate``: the rows are
+    written, so they do not overlap, and lie where writes are allowed."""
     region = rng.choice(list(Region))
     if separate:
         region = WRITABLE[region // 2]

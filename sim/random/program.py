@@ -1,4 +1,4 @@
-"""Random programs: legal, hazard-free, and defining every word before they read it."""
+"""Random programs that are legal and free of hazards, and that define every word before they read it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from sim.random.windows import Chain, conv, pool
 
 Bytes = npt.NDArray[np.uint8]
 DEFAULT_SIZE = 12
-"""Instructions of a random program, beside those that only define what they read."""
+"""The instructions of a random program, without those that only define what they read."""
 ATTEMPTS = 40
 BEATS = 400
-"""Largest work of one instruction: beats, taps or words."""
+"""The most work of one instruction: beats, taps or words."""
 LARGEST_GAP = 100
 LONGEST_ROW = 4000
 
 
 class ProgramError(TilewrightError):
-    """Instructions that no program can be made of."""
+    """Raised for instructions that no program can be made of."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class RandomProgram:
     config: MachineConfig
     seed: int
     ops: tuple[Op, ...]
-    """Without START and END."""
+    """The instructions without START and END."""
     words: tuple[int, ...]
     memory: Bytes
     bases: Mapping[Region, int]
     order: str
-    """How its tokens were made: "serial", "minimal" or "more"."""
+    """The way in which its tokens were made: "serial", "minimal" or "more"."""
 
 
 def random_program(config: MachineConfig, seed: int, *, size: int = DEFAULT_SIZE) -> RandomProgram:
-    """The random program with that seed: the same one every time."""
+    """The random program with that seed, which is the same every time."""
     rng = random.Random(f"{config.hash} {seed} {size}")
     memory_bytes = memory_size(config)
     bases = {region: rng.randrange(0, memory_bytes // 8, config.axi_bytes) for region in Region}
@@ -67,7 +67,7 @@ def random_program(config: MachineConfig, seed: int, *, size: int = DEFAULT_SIZE
 
 
 def directed_program(config: MachineConfig, ops: Sequence[Op], seed: int = 0) -> RandomProgram:
-    """These instructions, with random contents in everything that they read, and all that they write saved in the end."""
+    """A program of these instructions. All that they read has random contents, and all that they write is saved in the end."""
     memory_bytes = memory_size(config)
     bases = {region: int(region) * memory_bytes // 16 for region in Region}
     builder = Builder(config, Dram(bases, memory_bytes), random.Random(seed))
@@ -81,7 +81,7 @@ def directed_program(config: MachineConfig, ops: Sequence[Op], seed: int = 0) ->
 def assemble(
     config: MachineConfig, seed: int, ops: Sequence[Op], memory: Bytes, bases: Mapping[Region, int], order: str
 ) -> RandomProgram:
-    """Give the instructions their tokens and encode them."""
+    """Gives the instructions their tokens and encodes them."""
     dram = Dram(bases, memory.size)
     needs = hazards(ops, [footprint(op, config, dram) for op in ops], config, dram)
     if order == "serial":
@@ -97,14 +97,14 @@ def assemble(
 
 
 def memory_size(config: MachineConfig) -> int:
-    """DRAM bytes of a random program: room for the largest parameters that one instruction is given."""
+    """The DRAM bytes of a random program, with room for the largest parameters that one instruction is given."""
     wanted = max(1 << 15, 4 * BEATS * config.buffer_dram_bytes("WEIGHT"))
     return 1 << (wanted - 1).bit_length()
 
 
 def random_memory(config: MachineConfig, seed: int, memory_bytes: int, bases: Mapping[Region, int]) -> Bytes:
-    """Random bytes; where CONST begins, requantisation records whose results are mostly within int8; then, for ROW,
-    tables and factors of all sizes."""
+    """Random bytes. Where CONST begins there are requantisation records whose results are mostly within int8; tables and
+    factors of all sizes for ROW follow."""
     rng = np.random.default_rng([seed, config.hash])
     memory = rng.integers(0, 256, memory_bytes, np.uint8)
     count = memory_bytes // RECORDS_SHARE // REQUANT_WORD_BYTES
@@ -142,16 +142,16 @@ class Builder:
         }
 
     def add_random(self) -> None:
-        """One more instruction, after those that define what it reads."""
+        """Adds one more instruction, after those that define what it reads."""
         for _ in range(ATTEMPTS):
             op = self._propose()
             if op is not None and self.add(op):
                 return
 
     def with_final_saves(self, memory: Bytes) -> Bytes:
-        """Save what the feature maps hold behind the memory, so that it is compared; returns the larger memory.
+        """Saves the contents of the feature maps behind the memory, so that they are compared; returns the larger memory.
 
-        Written words with small gaps between them are saved as one run; what lies in the gaps is filled in the beginning.
+        Written words with small gaps between them are saved as one run. The gaps are filled at the beginning.
         """
         parts = self.config.chunks_per_word
         words = self.defined[Space.FM].reshape(-1, parts)
@@ -197,14 +197,14 @@ class Builder:
                 return save(rng, config, self.dram, BEATS)
 
     def _of_products(self, op: Op | None) -> Op | None:
-        """A CONV, often by the weights and records of the last LOADW."""
+        """The CONV, which often takes the weights and records of the last LOADW."""
         made = next((each for each in reversed(self.ops) if each.name == "LOADW"), None)
         if op is None or made is None or self.rng.random() < 0.3:
             return op
         return replace(op, values={**op.values, "w_addr": made["w_addr"], "p_addr": made["p_addr"], "w_zp": made["w_zp"]})
 
     def add(self, op: Op) -> bool:
-        """Append the instruction and what it needs, if it is legal."""
+        """Appends the instruction and what it needs, if it is legal; returns whether it was."""
         touched = self._legal(op)
         if touched is None:
             return False

@@ -36,7 +36,7 @@ def rows(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
 
 
 def exponential_words(rng: np.random.Generator, config: MachineConfig, size: int) -> npt.NDArray[np.uint8]:
-    """So many bytes of words of EXP: totals of every length, most quotients between nothing and the most."""
+    """``size`` bytes of words of EXP. Their totals have every length, and most quotients lie within their range."""
     word = config.buffer_dram_bytes("EXP")
     count = -(-size // word)
     rounds = -(-count // 256)
@@ -50,7 +50,7 @@ def exponential_words(rng: np.random.Generator, config: MachineConfig, size: int
 
 
 def factor_records(rng: np.random.Generator, config: MachineConfig, size: int) -> npt.NDArray[np.uint8]:
-    """So many bytes of records of NORM: at each shift some results are within int8."""
+    """``size`` bytes of records of NORM. At each shift some results are within int8."""
     count = -(-size // 8)
     bits = rng.integers(9, G_BITS - 1, count)
     g = rng.integers(-1 << 32, 1 << 32, count) >> 32 - bits

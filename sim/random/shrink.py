@@ -1,4 +1,4 @@
-"""The smallest program that still shows a disagreement."""
+"""Finds a small program that still shows a disagreement."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ COUNTS = frozenset((
     "rows", "pixels", "run", "count", "o_h", "o_w", "k_h", "k_w", "vectors", "chunks", "n0", "n1", "n2", "n3", "n4",
     "s_y", "s_x", "d_y", "d_x", "i_h", "i_w",
 ))  # fmt: skip
-"""Fields that shrink towards 1; all others shrink towards 0."""
+"""The fields that shrink towards 1. All others shrink towards 0."""
 ADDRESSES = frozenset((
     "i_addr", "o_addr", "a_addr", "b_addr", "d_addr", "s_addr", "w_addr", "p_addr", "t_addr", "dst", "offset",
 ))  # fmt: skip
-"""Fields that stay: moving operands about mostly makes a different program."""
+"""The fields that stay: to move operands mostly makes a different program."""
 
 
 def shrink(program: RandomProgram, disagrees: Callable[[RandomProgram], bool], *, attempts: int = 400) -> RandomProgram:
-    """Drop instructions, then make their fields smaller, while the engines still disagree.
+    """Drops instructions, then makes their fields smaller, while the engines still disagree.
 
-    Every candidate is legal and has its hazards in order, but may read words that it has not written: in
-    simulation all buffers start cleared. ``attempts`` bounds the candidates that are run.
+    Every candidate is legal and has its hazards in order, but may read words that it has not written: in simulation all buffers
+    start cleared. ``attempts`` limits the candidates that are run.
     """
     search = _Search(program, disagrees, attempts)
     if program.order != "serial":
@@ -41,7 +41,7 @@ class _Search:
         self._disagrees = disagrees
 
     def drop(self) -> bool:
-        """Remove runs of instructions, long ones first and from the end; true if any went."""
+        """Removes runs of instructions, long ones first and from the end; returns whether any went."""
         progress = False
         length = max(1, len(self.best.ops) // 2)
         while length:
@@ -55,7 +55,7 @@ class _Search:
         return progress
 
     def simplify(self) -> bool:
-        """Make single fields smaller; true if any became so."""
+        """Makes single fields smaller; returns whether any became so."""
         progress = False
         for number in range(len(self.best.ops)):
             for name in self.best.ops[number].row.fields:
@@ -68,7 +68,7 @@ class _Search:
         return progress
 
     def accept(self, ops: Sequence[Op], order: str) -> bool:
-        """Take these instructions if they are legal and the engines still disagree."""
+        """Takes these instructions if they are legal and the engines still disagree; returns whether it did."""
         if not ops or not all(self._legal(op) for op in ops):
             return False
         self.left -= 1
@@ -90,7 +90,7 @@ class _Search:
 
 
 def smaller(name: str, value: int) -> Iterator[int]:
-    """Smaller values to try, the smallest first."""
+    """The smaller values to try, the smallest first."""
     least = 1 if name in COUNTS else 0
     if name in ADDRESSES or value == least:
         return

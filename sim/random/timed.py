@@ -1,4 +1,4 @@
-"""How long a random program takes: the cycle model against the Verilog."""
+"""Compares the time of a random program by the cycle model with its time in the Verilog."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sim.random.program import RandomProgram
 from sim.rtl.memory import dram_of
 
 MOST_ERROR = 0.1
-"""Of a program's cycles. Random programs are short, and their units contend for banks and DRAM more than those of compiled
-ones, which are within 1 % (``bench.cycle_model_error``)."""
+"""The most error, as a share of a program's cycles. Random programs are short, and their units contend more for banks and DRAM
+than those of compiled programs, which are within 1 % (``bench.cycle_model_error``)."""
 
 
 def wrong_cycles(program: RandomProgram, actual: Outcome, *, stalls: bool = True) -> str | None:
-    """What is wrong with the cycles that the program took on the Verilog, in one line, or None.
+    """What is wrong with the cycles that the program took in the Verilog, in one line, or None.
 
-    The cycle model knows a memory without stalls, the one that figures are quoted for: of other runs nothing is said.
+    The cycle model knows only the memory of the figures, without stalls. Other runs are not judged.
     """
     quoted = not stalls or (stalls_seed(program) is None and memory_of(program) == dram_of(program.config))
     if actual.memory is None or not quoted:

@@ -1,8 +1,8 @@
 """Dependency tokens for a sequence of instructions: those that the true hazards ask for, and no more.
 
-Tokens between two units are only counted, so the k-th one given is the k-th one taken. Each unit therefore keeps
-what it knows to be finished: an instruction waits for another unit's only if no earlier wait, its own unit's
-or (transitively) one of the instruction that it waits for, has already covered it.
+Tokens between two units are only counted, so the k-th one given is the k-th one taken. Each unit therefore keeps what it knows
+to be finished. An instruction waits for another unit's only if no earlier wait has already covered it. Such a wait is one of
+its own unit, or (transitively) of the instruction that it waits for.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def unit_of(op: Op) -> Unit:
 
 
 def hazards(ops: Sequence[Op], footprints: Sequence[Footprint], config: MachineConfig, dram: Dram) -> list[dict[Unit, int]]:
-    """For each instruction: the last instruction of each unit that must be finished before it starts.
+    """For each instruction the last instruction of each unit that must be finished before it starts.
 
-    Between units: read after write, write after read, write after write. Within a unit, which works in order:
-    read after write only, and not through the accumulators.
+    Between units: read after write, write after read, write after write. Within a unit, which works in order: read after write
+    only, and not through the accumulators.
     """
     last: dict[tuple[str, Unit, Space], npt.NDArray[np.int32]] = {}
 
@@ -68,7 +68,7 @@ def with_tokens(ops: Sequence[Op], needs: Sequence[dict[Unit, int]]) -> list[Op]
     waits: list[set[Unit]] = [set() for _ in ops]
     signals: list[set[Unit]] = [set() for _ in ops]
     known: dict[Unit, dict[Unit, int]] = {unit: {} for unit in Unit}
-    """By unit: the last instruction of every unit known to be finished when its newest instruction starts."""
+    """For each unit the last instruction of every unit known to be finished when its newest instruction starts."""
     at_start: list[dict[Unit, int]] = []
     for number, op in enumerate(ops):
         own = unit_of(op)
@@ -85,12 +85,12 @@ def with_tokens(ops: Sequence[Op], needs: Sequence[dict[Unit, int]]) -> list[Op]
 
 
 def serial_needs(ops: Sequence[Op]) -> list[dict[Unit, int]]:
-    """Every instruction waits for the one before it."""
+    """The needs with which every instruction waits for the one before it."""
     return [{unit_of(ops[n - 1]): n - 1} if n else {} for n in range(len(ops))]
 
 
 def more_needs(ops: Sequence[Op], needs: Sequence[dict[Unit, int]], rng: random.Random, share: float) -> list[dict[Unit, int]]:
-    """The needs, and for some of the instructions one that no hazard asks for."""
+    """The needs, with one more for some of the instructions that no hazard asks for."""
     result = [dict(need) for need in needs]
     for number in range(1, len(ops)):
         if rng.random() < share:

@@ -16,7 +16,7 @@ from sim.random.footprint import ADDRESS_MODULUS, Cells, axes, window_words
 
 @dataclass(frozen=True)
 class Chain:
-    """Accumulators that an earlier CONV left: entries, pixels and chunks that a later one may start from."""
+    """Accumulators that an earlier CONV left: the entries, pixels and chunks that a later one may start from."""
 
     a_addr: int
     o_h: int
@@ -65,7 +65,7 @@ def conv(rng: random.Random, config: MachineConfig, budget: int, chains: list[Ch
 
 
 def _sixteen_bits(rng: random.Random, v: dict[str, int]) -> dict[str, int]:
-    """Inputs, outputs or both of 16 bits; returns the fields of post-processing that change with them."""
+    """Makes inputs, outputs or both 16 bits wide; returns the fields of post-processing that change with them."""
     v["x16"], v["y16"] = rng.choice(((0, 0), (0, 1), (1, 0), (1, 1), (1, 1)))
     v["vectors"] *= 1 + v["x16"]
     if not v["y16"]:
@@ -105,7 +105,7 @@ def pool(rng: random.Random, config: MachineConfig, budget: int) -> Op | None:
 
 
 def _window(rng: random.Random, budget: int, config: MachineConfig, shape: tuple[int, int] | None) -> dict[str, int]:
-    """Kernel, strides, dilation, output shape, padding and input shape."""
+    """The kernel, strides, dilation, output shape, padding and input shape."""
     kernels = (1, 1, 1, 2, 3, 3, 3, 4, 5, 7)
     v = {"k_h": rng.choice(kernels), "k_w": 0}
     v["k_w"] = v["k_h"] if rng.random() < 0.6 else rng.choice((*kernels, 11))
@@ -129,7 +129,7 @@ def _window(rng: random.Random, budget: int, config: MachineConfig, shape: tuple
 
 
 def _rows(rng: random.Random, v: dict[str, int]) -> None:
-    """Row strides: those of a tensor with some pitch, of a ring of its rows, or free ones."""
+    """Sets the row strides: those of a tensor with some pitch, of a ring of its rows, or free ones."""
     pitch = v["i_w"] + rng.choice((0, 0, 0, 1, 2, rng.randint(0, 9)))
     kind = rng.random()
     if kind < 0.15:
@@ -152,7 +152,7 @@ def _channel_step(rng: random.Random, v: dict[str, int]) -> int:
 
 
 def _outputs(rng: random.Random, v: dict[str, int], vectors: int) -> bool:
-    """Output strides; false if they do not fit their fields."""
+    """Sets the output strides; returns False if they do not fit their fields."""
     counts = [vectors, v["o_h"], v["o_w"]]
     v["o_cs"], v["o_ys"], v["o_xs"] = subtensor_strides(rng, counts, 9)
     if rng.random() < 0.6:
@@ -174,6 +174,6 @@ def _placed(rng: random.Random, config: MachineConfig, name: str, v: dict[str, i
 
 
 def channel_steps(v: dict[str, int]) -> Cells:
-    """Offsets of every channel vector that is read, groups included."""
+    """The offsets of every channel vector that is read, groups included."""
     groups = -(-v["chunks"] // v["g_chunks"]) if v.get("g_chunks") else 1
     return axes((groups, v.get("g_step", 0)), (v["vectors"], v["i_cs"]))

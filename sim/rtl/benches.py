@@ -1,4 +1,4 @@
-"""The benches: what each one makes the machine do. They run on every configuration that can be built."""
+"""The benches: scenarios for the machine, which run on every configuration that can be built."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from sim.rtl.scenario import Scenario, token, whole
 from sim.rtl.stops import aborts, setup, slow_memory
 
 STARTS = 8
-"""Programs in one run of the simulator: what fits the script of the host."""
+"""The programs in one run of the simulator: as many as the script of the host can hold."""
 MEMORY_BYTES = 1 << 16
 PLAYS_SCENARIO = "plays_scenario"
-"""The cocotb test in ``sim.rtl.cocotb_tests`` for all that a scenario can say."""
+"""The cocotb test in ``sim.rtl.cocotb_tests`` that plays scenarios."""
 BASES = {Region.CONST: 0, Region.WORK: 0x4000, Region.INPUT: 0x8000, Region.OUTPUT: 0xC000}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One bench: ``scenarios`` for those that the host in HDL plays, none for those that drive the registers themselves."""
+    """One bench. The host in HDL plays its ``scenarios``; a bench without them drives the registers itself."""
 
     name: str
     doc: str
     test: str = PLAYS_SCENARIO
-    """The cocotb test in ``sim.rtl.cocotb_tests``."""
+    """The name of its cocotb test in ``sim.rtl.cocotb_tests``."""
     scenarios: Callable[[MachineConfig], Iterator[Scenario]] | None = None
 
 
@@ -55,7 +55,7 @@ def programs(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def back_pressure(config: MachineConfig) -> Iterator[Scenario]:
-    """The same random program under different stalls; the second time, twice in a row."""
+    """The same random program under different stalls. With the second seed it runs twice in a row."""
     program = random_program(config, 7, size=5)
     for seed in (1, 2):
         scenario = _of_program(program, seed)
@@ -82,8 +82,8 @@ def protocol(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def tokens(config: MachineConfig) -> Iterator[Scenario]:
-    """Tokens between all pairs of units, to themselves too, as many as the counters hold, and a giver that runs ahead of
-    them; then one too many in program order."""
+    """Tokens between all pairs of units, each unit to itself included, as many as the counters hold, and with a giver that runs
+    ahead; then one token too many in program order."""
     units = built_units(config)
     scenario = _scenario(config)
     ring = []
@@ -100,8 +100,8 @@ def tokens(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def running_ahead() -> Iterator[Op]:
-    """A sequential program with 252 tokens on the way from LOAD to SAVE, whose LOAD gives more before SAVE takes them:
-    SAVE has its hands full with an instruction of its own."""
+    """A sequential program with 252 tokens on the way from LOAD to SAVE. LOAD gives more before SAVE takes them, since SAVE is
+    busy with an instruction of its own."""
     ahead = 252
     slow = token(Unit.SAVE, signal=[Unit.LOAD])
     slow = replace(slow, values={**slow.values, "rows": 60, "pixels": 50, "step": 1, "run": 1, "row_stride": 50})
@@ -115,7 +115,7 @@ def running_ahead() -> Iterator[Op]:
 
 
 def error_responses(config: MachineConfig) -> Iterator[Scenario]:
-    """DRAM refuses a LOAD, a LOADP, a SAVE, and a fetch; after each, the next program runs as if nothing had been."""
+    """DRAM refuses a LOAD, a LOADP, a SAVE, and a fetch. After each the next program runs undisturbed."""
     outside = MEMORY_BYTES
     good = [token(Unit.LOAD, signal=[Unit.SAVE]), token(Unit.SAVE, wait=[Unit.LOAD])]
     row = {"rows": 1, "pixels": 30, "run": config.ic_p, "step": config.ic_p}
@@ -133,7 +133,7 @@ def error_responses(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def watchdog(config: MachineConfig) -> Iterator[Scenario]:
-    """Programs that wait for a token that nobody gives stop, and name who waits; the next program runs."""
+    """Programs that wait for a token that nobody gives. They stop and name who waits; the next program runs."""
     scenario = _scenario(config)
     for unit in (Unit.LOAD, Unit.SAVE, Unit.CONV):
         scenario.start(whole(config, token(Unit.LOAD), token(unit, wait=[Unit.CONV])), watchdog=500)
@@ -142,7 +142,7 @@ def watchdog(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def illegal_instructions(config: MachineConfig) -> Iterator[Scenario]:
-    """Words that are no program, each refused with its code and its place."""
+    """Words that are no program. The machine refuses each with its code and its place."""
     good = token(Unit.LOAD)
     start, end, body = encode(Op("START", {"config": config.hash})), encode(Op("END")), encode(good)
     bad = [
@@ -188,7 +188,7 @@ def illegal_instructions(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def _illegal_optional(config: MachineConfig, far: int) -> Iterator[Op]:
-    """The same for the units that a machine may lack; without them, their opcodes are what is illegal."""
+    """Illegal instructions of the units that a machine may lack. Without such a unit its opcode is illegal."""
     pool, misc = token(Unit.POOL).values, token(Unit.MISC).values
     yield Op("POOL", {**pool, "i_addr": far})
     yield Op("POOL", {**pool, "o_addr": far})

@@ -15,7 +15,7 @@ BOARD_HEADER = HERE / "board.h"
 def board_library(
     config: MachineConfig, cache: Path | str | None = None, *, memory_bytes: int = SMALLEST_MEMORY, cores: int = 1
 ) -> Path:  # fmt: skip
-    """Path of the library, built unless the cache has it."""
+    """The path of the library, which is built unless the cache has it."""
     parameters = {**memory_parameters(config, memory_bytes), "CHECK": 0, **bus_limits(config, cores)}
     verilog, defines = core_verilog(config, cache, cores=cores), bench_defines(config, cores)
     build = Build(

@@ -28,50 +28,50 @@ SIMULATORS = ("verilator", "icarus")
 BENCH_SOURCES = ("testbench.v", "dram.v", "stalls.v", "axi_checker.v")
 HEADERS = ("clocks.h", "signs.h", "board.h")
 BUILDERS = ("build.py", "model_files.py", "verilator.py")
-"""What makes of these an executable."""
+"""The modules that make executables of these sources."""
 FAST_CLOCK_DEFINE = "TILEWRIGHT_CLK2X"
-"""Says that the machine has a second clock."""
+"""The define that says that the machine has a second clock."""
 MOST_PORTS = 8
-"""To memory, that ``testbench.v`` connects."""
+"""The most ports to memory that ``testbench.v`` connects."""
 COCOTB_MAIN = "lib/verilator/verilator.cpp"
-"""Below what cocotb shares."""
+"""cocotb's C++ main, below its folder of shared files."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """One simulator executable: everything here enters the key of the cache."""
+    """One simulator executable. All fields are part of its key in the cache."""
 
     simulator: str
     verilog: str
     parameters: Mapping[str, int]
-    """Verilog parameters of the top module."""
+    """The Verilog parameters of the top module."""
     extra_sources: tuple[str, ...] = ()
-    """Names of further files in this folder, or paths of others: the C++ main or a clock."""
+    """The names of further files in this folder, or the paths of others: the C++ main or a clock."""
     top: str = "tilewright_bench"
     defines: tuple[str, ...] = ()
     cocotb: bool = False
-    """Driven by cocotb in place of a C++ main or a clock of its own."""
+    """Whether cocotb drives it, in place of a C++ main or a clock of its own."""
     garbage: bool = False
-    """What has no value is filled at random (Verilator only; see ``sim.rtl.garbage``)."""
+    """Whether all that has no value is filled at random (Verilator only; see ``sim.rtl.garbage``)."""
     host: str = "host.v"
-    """What is on the AXI4-Lite bus: a script, or (``port.v``) whoever links the library."""
+    """The module on the AXI4-Lite bus: ``host.v`` plays a script, ``port.v`` serves the program that links the library."""
     library: bool = False
-    """A shared library, not an executable (Verilator only)."""
+    """Whether it is a shared library, not an executable (Verilator only)."""
     coverage: bool = False
-    """Counts which branches are taken and which bits toggle (Verilator only; see ``sim.rtl.coverage``)."""
+    """Whether it counts which branches are taken and which bits toggle (Verilator only; see ``sim.rtl.coverage``)."""
     brief: bool = False
-    """For programs of some thousand cycles: built in two thirds of the time, runs a fifth slower (Verilator only)."""
+    """Whether it is for programs of some thousand cycles: it takes less time to build, and runs slower (Verilator only)."""
 
     @property
     def program(self) -> str:
-        """File name of the executable; cocotb's runner has its own names for it."""
+        """The file name of the executable. cocotb's runner has its own names for it."""
         if not self.cocotb:
             return "sim"
         return "sim.vvp" if self.simulator == "icarus" else self.top
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of all files in this folder."""
+        """The names of the files in this folder that it needs."""
         return (*BENCH_SOURCES, self.host, *self.extra_sources)
 
     @property
@@ -92,7 +92,7 @@ class Build:
 
 
 def bench_defines(config: MachineConfig, cores: int = 1) -> tuple[str, ...]:
-    """Names that tell the bench which optional units the machine lacks, whether it has a second clock, how many ports to
+    """The defines that tell the bench which optional units the machine lacks, whether it has a second clock, how many ports to
     memory, and that there are several machines."""
     alone, ports = cores == 1, cores * config.axi_ports
     if ports > MOST_PORTS:
@@ -112,14 +112,14 @@ def bench_defines(config: MachineConfig, cores: int = 1) -> tuple[str, ...]:
 
 
 def bus_limits(config: MachineConfig, cores: int = 1) -> dict[str, int]:
-    """What the AXI checker is to hold the machines to, and how many they are."""
+    """The parameters of the AXI checker: the limits of the machines, and how many they are."""
     ports = cores * config.axi_ports
     found = {"MAX_BEATS": config.burst_beats * config.axi_ports, "MAX_READS": config.axi_reads, "PORTS": ports}
     return found if cores == 1 else {**found, "CORES": cores}
 
 
 def memory_parameters(config: MachineConfig, memory_bytes: int) -> dict[str, int]:
-    """The memory of the bench: words as wide as a port."""
+    """The parameters of the bench's memory, whose words are as wide as a port."""
     return {
         "DATA_BITS": config.axi_port_bits, "ADDR_BITS": config.axi_addr_bits,
         "MEMORY_WORDS": memory_bytes // (config.axi_port_bits // 8), "LATENCY": READ_LATENCY,
@@ -134,19 +134,19 @@ def cache_directory(cache: Path | str | None = None) -> Path:
 
 
 def core_verilog(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False, cores: int = 1) -> str:
-    """The Verilog of the machine (``dsp48e2`` and ``cores``: see ``hw.emit``); cached under the hash of its generator's
-    sources."""
+    """The Verilog of the machine, cached under the hash of its generator's sources. ``dsp48e2`` and ``cores``: see
+    ``hw.emit``."""
     return _emitted(config, cache, dsp48e2, cores).read_text()
 
 
 def core_sources(config: MachineConfig, cache: Path | str | None = None, *, dsp48e2: bool = False) -> dict[str, str]:
-    """``file:line`` of every signal of the machine, by its path in it."""
+    """The ``file:line`` of every signal of the machine, by its path in the machine."""
     sources: dict[str, str] = json.loads(_emitted(config, cache, dsp48e2, 1).with_suffix(".json").read_text())
     return sources
 
 
 def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool, cores: int) -> Path:
-    """The Verilog in the cache; beside it, written before it, where its signals come from."""
+    """The path of the Verilog in the cache. The file beside it, which is written first, says where its signals come from."""
     machine = replace(config, dram_latency=READ_LATENCY)  # which no machine knows
     digest = hashlib.sha256(machine.to_json().encode() + bytes([dsp48e2, cores]))
     for folder in ("hw", "isa"):
@@ -165,7 +165,7 @@ def _emitted(config: MachineConfig, cache: Path | str | None, dsp48e2: bool, cor
 
 
 def executable(build: Build, cache: Path | str | None = None) -> Path:
-    """Path of the built simulator; builds it unless the cache has it. Safe for parallel processes."""
+    """The path of the built simulator, which is built unless the cache has it. Safe for parallel processes."""
     directory = cache_directory(cache) / "rtl"
     target = directory / build.key
     if not target.exists():
@@ -177,7 +177,7 @@ def executable(build: Build, cache: Path | str | None = None) -> Path:
 
 
 def compiler_versions(simulator: str, brief: bool = False) -> tuple[str, ...]:
-    """What is in use to build: a new tool is a new build. ``brief`` as in ``Build``."""
+    """The versions of all tools that build: a new tool gives a new build. ``brief`` as in ``Build``."""
     if simulator == "icarus":
         return (first_line([require("iverilog", simulator), "-V"]),)
     from importlib.metadata import version
@@ -207,7 +207,7 @@ def _make(build: Build, directory: Path, target: Path) -> None:
 
 
 def _verilate(build: Build, work: Path, directory: Path, flags: Sequence[str]) -> None:
-    """Writes the model's C++ in the folder ``obj`` and compiles it to ``result``; every path that make sees is a link there."""
+    """Writes the model's C++ in the folder ``obj`` and compiles it to ``result``. Every path that make sees is a link there."""
     options = list(VERILATOR_OPTIONS)
     for option, value in OPTIONS.items() if build.garbage else ():
         options[options.index(option) + 1] = value
@@ -234,9 +234,10 @@ def _verilate(build: Build, work: Path, directory: Path, flags: Sequence[str]) -
 
 @contextmanager
 def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[None]:
-    """What of Verilator's own sources is in every simulation: compiled by the first of its kind, 7 s, and kept.
+    """Provides the objects of Verilator's own sources that are part of every simulation. The first build of a kind compiles and
+    keeps them.
 
-    Begins after Verilator: its makefile must not be newer than these.
+    The context begins after Verilator: its makefile must not be newer than the objects.
     """
     tools = compiler_versions(build.simulator, build.brief)
     kind = repr((tools, VERILATOR_OPTIONS, build.coverage, build.library, build.cocotb))
@@ -256,20 +257,20 @@ def runtime_objects(directory: Path, objects: Path, build: Build) -> Iterator[No
 
 
 def _cocotb_links() -> dict[str, Path]:
-    """Where cocotb keeps its libraries and its C++ main."""
+    """The folders in which cocotb keeps its libraries and its C++ main."""
     from cocotb_tools import config
 
     return {"cocotb_libs": Path(config.libs_dir), "cocotb_share": Path(config.share_dir)}
 
 
 def _cocotb_options() -> list[str]:
-    """What cocotb's runner passes to Verilator, but for ``--public-flat-rw``, which costs most of the speed."""
+    """The options of cocotb's runner for Verilator, without ``--public-flat-rw``, which costs most of the speed."""
     search = shlex.quote(str(_cocotb_links()["cocotb_libs"]))
     link = f"-Wl,-rpath,{search} -L../cocotb_libs -lcocotbvpi_verilator"
     return ["--vpi", "--prefix", "Vtop", "-LDFLAGS", link, f"../cocotb_share/{COCOTB_MAIN}"]
 
 
 def _own_cpp(build: Build) -> list[Path]:
-    """C++ beside the model's."""
+    """The C++ files beside the model's."""
     own = [HERE / name for name in build.extra_sources if name.endswith(".cpp")]
     return [*own, _cocotb_links()["cocotb_share"] / COCOTB_MAIN] if build.cocotb else own

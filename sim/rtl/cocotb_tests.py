@@ -1,4 +1,4 @@
-"""The cocotb side of the benches: runs inside the simulator. Python awaits events, never single cycles of a program."""
+"""The cocotb side of the benches, which runs inside the simulator. Python awaits events, never single cycles of a program."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sim.rtl.script import read_result
 
 PERIOD_NS = 2
 BENCH_VARIABLE = "TILEWRIGHT_BENCH"
-"""Environment: the JSON file that says what must come of a scenario."""
+"""The environment variable with the JSON file that says what must come of a scenario."""
 FAST_VARIABLE = "TILEWRIGHT_CLK2X"
-"""Environment: set if the machine has a second clock."""
+"""The environment variable that is set if the machine has a second clock."""
 SLVERR = 2
 
 
 def start_clock(dut: Any) -> None:
-    """``clk2x``, which only some machines have, rises with it and in between."""
+    """Starts the clock. ``clk2x``, which only some machines have, rises with it and in between."""
     dut.clk.value = 0
     dut.clk2x.value = 0
     Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
@@ -36,7 +36,7 @@ def start_clock(dut: Any) -> None:
 
 @cocotb.test()
 async def plays_scenario(dut: Any) -> None:
-    """The host in HDL plays its script; then every ending, the AXI4 rules and the memory are compared."""
+    """The host in HDL plays its script. Then every ending, the AXI4 rules and the memory are compared."""
     wanted = json.loads(Path(os.environ[BENCH_VARIABLE]).read_text())
     start_clock(dut)
     await RisingEdge(dut.finished)
@@ -58,14 +58,14 @@ async def plays_scenario(dut: Any) -> None:
 
 
 class Registers:
-    """A host on the AXI4-Lite bus that takes its time: ``patience`` cycles before each of its handshakes."""
+    """A host on the AXI4-Lite bus that waits ``patience`` cycles before each of its handshakes."""
 
     def __init__(self, dut: Any, patience: int = 0) -> None:
         self.dut = dut
         self.patience = patience
 
     async def write(self, offset: int, value: int, strobe: int = 0xF, *, data_first: bool = False) -> int:
-        """Write a register; returns the response."""
+        """Writes a register; returns the response."""
         dut = self.dut
         address = cocotb.start_soon(self._offer(dut.awvalid, dut.awready, {dut.awaddr: offset}, 3 if data_first else 0))
         await self._offer(dut.wvalid, dut.wready, {dut.wdata: value, dut.wstrb: strobe}, 0 if data_first else 3)
@@ -73,7 +73,7 @@ class Registers:
         return (await self._take(dut.bvalid, dut.bready, [dut.bresp]))[0]
 
     async def read(self, offset: int) -> tuple[int, int]:
-        """Data and response."""
+        """Reads a register; returns data and response."""
         dut = self.dut
         await self._offer(dut.arvalid, dut.arready, {dut.araddr: offset}, 0)
         data, response = await self._take(dut.rvalid, dut.rready, [dut.rdata, dut.rresp])
@@ -98,7 +98,7 @@ class Registers:
         valid.value = 0
 
     async def _take(self, valid: Any, ready: Any, payload: list[Any]) -> list[int]:
-        """Wait for a response, let it wait, and take it: it must not change meanwhile."""
+        """Waits for a response, lets it wait, and takes it. It must not change meanwhile."""
         while True:
             await ReadOnly()
             if int(valid.value):
@@ -134,7 +134,7 @@ async def reset(dut: Any) -> None:
 
 @cocotb.test()
 async def drives_registers(dut: Any) -> None:
-    """Registers read back what was written, under every order and delay of the channels; unmapped ones are refused."""
+    """Registers read back what was written, under every order and delay of the channels. Unmapped ones are refused."""
     wanted = json.loads(Path(os.environ[BENCH_VARIABLE]).read_text())
     await reset(dut)
     for patience in (0, 1, 5):
@@ -157,7 +157,8 @@ async def drives_registers(dut: Any) -> None:
 
 @cocotb.test()
 async def runs_program(dut: Any) -> None:
-    """Start, busy, interrupt, done, acknowledge, and once more."""
+    """A program starts, is busy, gives an interrupt, is done and is acknowledged; then it runs once more without the
+    interrupt."""
     wanted = json.loads(Path(os.environ[BENCH_VARIABLE]).read_text())
     await reset(dut)
     registers = Registers(dut, 1)

@@ -10,22 +10,23 @@ from functools import cache
 from pathlib import Path
 
 COMPILERS = ("clang++", "g++")
-"""The first that is there, unless the environment's CXX names one. clang++ builds a machine in half of g++'s time, and
-what it builds runs a fifth faster, too, but for some processors (docs/results/simulators.md)."""
+"""The compilers in the order of choice, unless the environment's CXX names one. clang++ builds faster, and for most processors
+its code runs faster, too (docs/results/simulators.md)."""
 SLOWER_BY_CLANG = (("AuthenticAMD", 26),)
-"""Vendor and family of processors on which what g++ builds runs faster: by 16 % on Zen 5."""
+"""The vendor and family of processors on which the code of g++ runs faster."""
 LEVEL = "-march=x86-64-v3"
-"""The third level of x86-64: shifts that leave the flags alone, and fields in one instruction, which is much of what Verilog
-becomes (docs/results/simulators.md has what that gives)."""
+"""The third level of x86-64. It has shifts that leave the flags alone, and fields in one instruction, which is much of what
+Verilog becomes (docs/results/simulators.md has the gain)."""
 LEVEL_FLAGS = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"})
-"""What Linux names of a processor of that level beyond the second."""
+"""Linux' names for the features of a processor of that level beyond the second."""
 ONE_BUILD = "TILEWRIGHT_ONE_BUILD"
-"""Set in the environment: all runs of a machine share one build, which has the AXI4 checker and is made for short programs."""
+"""The environment variable with which all runs of a machine share one build, which has the AXI4 checker and suits short
+programs."""
 PROCESSOR = Path("/proc/cpuinfo")
 
 
 def compiler_name(brief: bool = False) -> str:
-    """The C++ compiler of the simulations; g++ where none is found, which an error then asks for.
+    """The C++ compiler of the simulations. It is g++ where none is found, which an error then asks for.
 
     ``brief``: for runs that take less time than the build.
     """
@@ -42,7 +43,7 @@ def is_clang(compiler: str) -> bool:
 
 
 def processor_options(compiler: str) -> tuple[str, ...]:
-    """``LEVEL`` where both this processor and the compiler know it."""
+    """The option ``LEVEL`` if both this processor and the compiler know it."""
     return (LEVEL,) if _has_level(PROCESSOR) and _accepts(shutil.which(compiler) or compiler) else ()
 
 
@@ -61,7 +62,7 @@ def _kind(processor: Path) -> tuple[str, int]:
 
 @cache
 def _told(processor: Path) -> Mapping[str, str]:
-    """What Linux says of the first processor."""
+    """The properties of the first processor, as Linux tells them."""
     try:
         lines = processor.read_text().partition("\n\n")[0].splitlines()
     except OSError:  # not Linux

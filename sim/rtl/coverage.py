@@ -1,4 +1,4 @@
-"""What Verilator has counted: how often each branch of the machine's Verilog was taken, and each bit toggled."""
+"""The counts of Verilator: how often each branch of the machine's Verilog was taken, and each bit toggled."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 from sim.mutants.netlist import TOP, unit_of
 
 SOURCE = "core.v"
-"""The machine; the bench around it is in other files."""
+"""The file of the machine. The bench around it is in other files."""
 KINDS = {"line": "v_line", "branch": "v_branch", "toggle": "v_toggle"}
 
 
 @dataclass(frozen=True)
 class Point:
-    """A branch, or one direction of a bit; each has a count."""
+    """A branch, or one direction of a bit. Each has a count."""
 
     kind: str
     unit: str
     module: str
     line: int
     what: str
-    """For a toggle the bit, and the way it goes."""
+    """For a toggle the bit, and the direction."""
 
 
 @dataclass
 class Counts:
-    """Sums over any number of runs of one build, whose points stay in order."""
+    """The sums over any number of runs of one build, whose points stay in order."""
 
     points: list[Point | None] = field(default_factory=list)
-    """None for what is not of the machine."""
+    """The points; None for those outside of the machine."""
     counts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def add(self, file: Path) -> None:
@@ -43,7 +43,7 @@ class Counts:
         self.counts += np.array([int(line.rpartition(" ")[2]) for line in lines], np.int64)
 
     def of_machine(self) -> Iterator[tuple[Point, int]]:
-        """Each point once: modules that are there several times count together."""
+        """Yields each point once. Instances of the same module count together."""
         total: dict[Point, int] = {}
         for point, count in zip(self.points, self.counts.tolist(), strict=True):
             if point is not None:
@@ -52,7 +52,7 @@ class Counts:
 
 
 def point_of(line: str) -> Point | None:
-    """A line of Verilator's file: ``C 'key value ...' count``, with 1 before each key and 2 before each value."""
+    """The point of a line of Verilator's file: ``C 'key value ...' count``, with 1 before each key and 2 before each value."""
     fields = dict(pair.split("\2", 1) for pair in line[3 : line.rindex("'")].split("\1") if "\2" in pair)
     page = fields.get("page", "")
     kind = next((name for name, start in KINDS.items() if page.startswith(start)), None)

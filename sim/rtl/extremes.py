@@ -1,5 +1,5 @@
-"""Benches on what random programs seldom come to: every bit of a region's limit, the most fill, crowded units, whole sums,
-and what lies just beside a half."""
+"""Benches on cases that random programs rarely meet: every bit of a region's limit, the most fill, crowded units, whole sums,
+and numbers just beside a half."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from sim.rtl.scenario import Scenario, token, whole
 
 MEMORY_BYTES = 1 << 17
 STARTS = 48
-"""Programs in one run of the simulator."""
+"""The programs in one run of the simulator."""
 LIMIT_BITS = range(6, 32)
 MOST_LEAD = (1 << 16) - 1
 LONG_SIDE, LONG_PAD = 47, 154
-"""Rows or columns, all but one of six bits; and padding that leaves some of them to be seen."""
+"""A number of rows or columns with all but one of six bits set, and a padding that leaves some of them to be seen."""
 CROWD = 12
-"""Instructions of one unit, one behind the other: more than can be in flight."""
+"""The instructions of one unit in a row: more than can be in flight."""
 PARAMS, INPUTS, RESULTS = 0x1000, 0x4000, 0x8000
 SHIFTS, HALVES = 47, 64
-"""Shifts that C has bits for, and sums in one program."""
+"""The shifts that C has bits for, and the sums in one program."""
 PRODUCTS = 16
-"""Sets of records."""
+"""The number of sets of records."""
 SIZES = (0, 1, 2, 4, 8, 16, 32, 64, -1, -2, -3, -5, -9, -17, -33, -65)
 
 
 def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
-    """Each bit of each region's limit alone: what ends at the limit is moved, what goes a byte beyond is not. SAVE has
-    the limits of two regions."""
+    """Each bit of each region's limit alone. A move that ends at the limit is done; one that goes a byte beyond is refused.
+    SAVE meets the limits of two regions."""
     size = config.axi_bytes
     run = {"rows": 1, "pixels": 1, "run": size, "step": size}
     starts = []
@@ -60,7 +60,7 @@ def limit_bits(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def most_fill(config: MachineConfig) -> Iterator[Scenario]:
-    """A row with as much fill before its first byte as an instruction can ask for, and one that is nothing else."""
+    """A row with as much fill before its first byte as an instruction can ask for, and one that is nothing but fill."""
     size = config.ic_p
     run = 16 * size
     pixels = MOST_LEAD // run + 4
@@ -77,8 +77,8 @@ def most_fill(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def crowds(config: MachineConfig) -> Iterator[Scenario]:
-    """More short instructions of a unit in a row than can be in flight, LOAD and LOADP in turn, on DRAM quick and slow; the
-    same again at once."""
+    """More short instructions of each unit in a row than can be in flight, LOAD and LOADP in turn, on quick and on slow DRAM.
+    The same program runs again at once."""
     parameters = [Op("LOADP", {"buffer": int(buffer), "count": 1}) for buffer in (Buffer.WEIGHT, Buffer.PARAM)] * CROWD
     loads = [Op("LOAD", {**token(Unit.LOAD).values, "valid": 1, "d_addr": 0, "fill": 3})] * CROWD
     save = token(Unit.SAVE).values
@@ -94,7 +94,8 @@ def crowds(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def whole_sums(config: MachineConfig) -> Iterator[Scenario]:
-    """Sums that are left in every accumulator, with which another CONV goes on: small enough that no bit of them is lost."""
+    """Sums that are left in every accumulator, and with which another CONV goes on. They are small enough that no bit of them
+    is lost."""
     rng = np.random.default_rng(5)
     pixels = config.acc_depth * config.px_p
     size = config.ic_p
@@ -122,7 +123,7 @@ def whole_sums(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
-    """MISC's sums that are a half, and one bit more or less, for every shift and every bit below, on numbers of every size."""
+    """Sums of MISC that are a half, and one bit more or less, for every shift and every bit below, on numbers of every size."""
     if not config.build_misc:
         return
     scenario = _scenario(config, {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS})
@@ -150,7 +151,8 @@ def beside_halves(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def products_near_halves(config: MachineConfig) -> Iterator[Scenario]:
-    """Biases and factors whose products are as near to a half as they can be: each bit of the product decides some of them."""
+    """Biases and factors whose products are as near to a half as they can be, so that each bit of the product decides some of
+    them."""
     rng = np.random.default_rng(7)
     size = config.ic_p
     chunks = min(config.param_depth, config.weight_depth, config.fm_words // 4 // config.words_per_chunk)
@@ -184,8 +186,8 @@ def products_near_halves(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def rows_beside_halves(config: MachineConfig) -> Iterator[Scenario]:
-    """Normalised values that are a half, and a bit of ``B`` more or less, for every shift, beside even and odd numbers; one in
-    all lanes of a word."""
+    """Normalised values that are a half, and a bit of ``B`` more or less, for every shift, beside even and odd numbers. All
+    lanes of a word have the same value."""
     if not config.build_rows:
         return
     bases = {Region.INPUT: INPUTS, Region.OUTPUT: RESULTS}
@@ -219,8 +221,8 @@ def rows_beside_halves(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def large_windows(config: MachineConfig) -> Iterator[Scenario]:
-    """CONV and POOL whose outputs, kernels, strides, dilations or padding are large at once, as much as the feature maps
-    hold."""
+    """CONV and POOL with outputs, kernels, strides, dilations or padding that are large together, as far as the feature maps
+    have room."""
     half = config.fm_words // 2
     shapes = [(3, 1, 1, True, 0), (3, 1, 2, False, 0), (7, 1, 1, True, 0), (2, 2, 3, False, 0)]
     for kernel, stride, dilation, tall, more in (*shapes, (5, 5, 1, True, LONG_PAD), (5, 5, 1, False, LONG_PAD)):
@@ -240,7 +242,7 @@ def large_windows(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def many_channels(config: MachineConfig) -> Iterator[Scenario]:
-    """CONV over many channel vectors, to many chunks and to groups of many; POOL over many channel vectors."""
+    """CONV over many channel vectors, to many chunks and to groups of many chunks; POOL over many channel vectors."""
     side = 4
     half, plane = config.fm_words // 2, side**2
     v = dict.fromkeys(("k_h", "k_w", "s_y", "s_x", "d_y", "d_x", "o_xs"), 1)
@@ -256,7 +258,7 @@ def many_channels(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def _directed(config: MachineConfig, op: Op) -> Scenario:
-    """The instruction alone, after what defines all that it reads."""
+    """A scenario of the instruction alone, after those that define all that it reads."""
     program = directed_program(config, [op])
     scenario = Scenario(config, program.memory, program.bases)
     scenario.start(program.words)

@@ -1,7 +1,7 @@
-"""The machine's Verilog with nothing promised that an ASIC or a block RAM does not keep.
+"""The machine's Verilog without any promise that an ASIC or a block RAM does not keep.
 
-Registers have no value before reset, memories hold anything at first, and a word that is read in the cycle in which it
-is written is anything, whichever bytes are written.
+Registers have no value before reset, and memories hold anything at first. A word that is read in the cycle in which it is
+written is anything, whichever bytes are written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hw.delivery.uninitialised import without_initial_values
 _MEMORY = re.compile(r"^module (?:\w+_)?memory_.*?^endmodule$", re.MULTILINE | re.DOTALL)
 _WIDTH = re.compile(r"^  input +(?:wire )?\[(\d+):0\] write_data[;,]$", re.MULTILINE)
 OPTIONS = {"--x-assign": "unique", "--x-initial": "unique"}
-"""What Verilator is told in place of its quick defaults."""
+"""The options of Verilator in place of its quick defaults."""
 MOST_SEED = (1 << 31) - 1
 
 
@@ -23,7 +23,7 @@ def garbled(verilog: str) -> str:
 
 
 def simulator_arguments(seed: int) -> list[str]:
-    """Arguments of the simulator for the random values of one run."""
+    """The arguments of the simulator for the random values of one run."""
     return ["+verilator+rand+reset+2", f"+verilator+seed+{seed % MOST_SEED + 1}"]
 
 

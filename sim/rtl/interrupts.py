@@ -1,4 +1,4 @@
-"""Interrupts that wait while something is half done, and folders that no interrupt leaves behind."""
+"""Holds interrupts while something is half done, and makes folders that no interrupt leaves behind."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 
 class HeldInterrupts:
-    """From when it is made until ``release``, interrupts wait: one that came while a program or a folder is being made
-    would find nobody who knows of it."""
+    """Holds interrupts from its creation until ``release``. An interrupt while a program starts or a folder is made would
+    otherwise leave it without an owner."""
 
     def __init__(self) -> None:
         self._came: list[int] = []
@@ -31,7 +31,7 @@ class HeldInterrupts:
         self._came.append(number)
 
     def release(self) -> None:
-        """Hand on what came meanwhile."""
+        """Raises the interrupts that came meanwhile."""
         while self._handlers:
             signal.signal(*self._handlers.popitem())
         came, self._came = self._came, []
@@ -41,7 +41,7 @@ class HeldInterrupts:
 
 @contextmanager
 def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A folder that is gone afterwards, even if an interrupt comes while it is made or taken away."""
+    """A folder that is removed afterwards, even if an interrupt comes while it is made or removed."""
     held = HeldInterrupts()
     try:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix="tilewright-"))

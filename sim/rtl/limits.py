@@ -17,7 +17,7 @@ PIXELS = 8
 
 
 def moves(config: MachineConfig) -> Iterator[tuple[str, Op, int]]:
-    """Moves of every kind, and the bytes of their region that they need."""
+    """Yields moves of every kind, and the bytes of their region that they need."""
     size = config.ic_p
     row = {"pixels": PIXELS, "run": size, "step": size, "rows": 1, "offset": 17}
     apart = {**row, "step": size + 3}

@@ -26,23 +26,23 @@ from sim.rtl.tools import SimulatorError, require
 
 Bytes = npt.NDArray[np.uint8]
 SMALLEST_MEMORY = 1 << 22
-"""Bytes of DRAM in the smallest build: enough for random programs on every preset, so that these share it."""
+"""The bytes of DRAM in the smallest build. They are enough for random programs on every preset, so that these share it."""
 DEFAULT_MAX_CYCLES = 1_000_000_000
 PROGRESS_FILE = "progress.txt"
 Progress = Callable[[int], None]
 BUILDING = threading.Lock()
-"""Held by a thread that generates Verilog, which is for one at a time, and builds."""
+"""Held by a thread that generates Verilog, which only one may do at a time, or that builds."""
 
 
 @dataclass(frozen=True)
 class TraceEvent:
-    """One instruction's time in its unit; cycle 0 is when the host starts the machine."""
+    """The time of one instruction in its unit. In cycle 0 the host starts the machine."""
 
     unit: Unit
     pc: int
     start: int
     finish: int | None
-    """None: still in work when the machine stopped."""
+    """The cycle in which it is done, or None if it was still in work when the machine stopped."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,18 @@ class RtlResult:
 
 
 class RtlTimeout(SimulatorError):
-    """The interrupt did not come within ``max_cycles``."""
+    """Raised when the interrupt did not come within ``max_cycles``."""
 
 
 class RtlMachine:
-    """A built simulation of one configuration; ``run`` may be called any number of times.
+    """A built simulation of one configuration. ``run`` may be called any number of times.
 
-    ``verilog`` replaces the generated machine (for tests of the bench itself); ``check`` adds the AXI4 protocol
-    checker, whose findings become a ``SimulatorError``. With ``garbage`` (Verilator only) registers and memories begin with
-    random values, other ones in each run, and a word that is read while it is written is anything. ``plusargs`` are for the
-    Verilog given. ``bursts``: how many of each direction DRAM takes at a time;
-    ``coverage``: what is counted goes into the file of the plusarg ``+coverage=``; ``brief``: programs are short (``Build``;
-    all Verilator only).
-    ``ONE_BUILD`` in the environment asks for ``check`` and ``brief``.
+    ``verilog`` replaces the generated machine (for tests of the bench itself). ``check`` adds the AXI4 protocol checker, whose
+    findings become a ``SimulatorError``. With ``garbage`` registers and memories begin with random values, different in each
+    run, and a word that is read while it is written is anything. ``plusargs`` are for the Verilog given. ``bursts``: how many
+    of each direction DRAM takes at a time. ``coverage``: the counts go into the file of the plusarg ``+coverage=``. ``brief``:
+    programs are short (``Build``). ``garbage``, ``bursts``, ``coverage`` and ``brief`` are for Verilator only. ``ONE_BUILD`` in
+    the environment asks for ``check`` and ``brief``.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class RtlMachine:
         self._programs: dict[int, Path] = {}
 
     def build(self, memory_bytes: int = SMALLEST_MEMORY) -> Path:
-        """The executable for images of that size; memories grow in steps of 16, so that few builds are needed."""
+        """The executable for images of that size. Memories grow in steps of 16, so that few builds are needed."""
         size = SMALLEST_MEMORY
         while size < memory_bytes:
             size *= 16
@@ -144,12 +143,11 @@ class RtlMachine:
         garbage_seed: int | None = None,
         dram: Dram | None = None,
     ) -> RtlResult:
-        """Run a program; ``memory`` holds DRAM from the origin of ``dram``, where ``bases`` begin, and is not changed.
+        """Runs a program. ``memory`` holds DRAM from the origin of ``dram``, where ``bases`` begin, and is not changed.
 
-        A stop is a ``MachineFault``. ``dram``: None: as the configuration says.
-
-        ``progress`` is told the cycles so far, now and then (Verilator only). ``garbage_seed``: that of the random values, with
-        ``garbage``; another one in each run unless given.
+        Raises ``MachineFault`` if the machine stops. ``dram``: the memory; with None that of the configuration. ``progress`` is
+        told the cycles so far, now and then (Verilator only). ``garbage_seed``: the seed of the random values with ``garbage``;
+        without it every run has another one.
         """
         dram = dram or dram_of(self.config)
         beat, word = self.config.axi_bytes, self.config.axi_port_bits // 8
@@ -213,7 +211,7 @@ class RtlMachine:
 
 
 def write_image(path: Path, image: Bytes, beat: int) -> None:
-    """An image for the C++ main (``beat`` 1), or for ``$fread``, which takes each word's highest byte first."""
+    """Writes an image for the C++ main (``beat`` 1), or for ``$fread``, which takes each word's highest byte first."""
     path.write_bytes(image.reshape(-1, beat)[:, ::-1].tobytes())
 
 
@@ -227,7 +225,7 @@ def read_dump(text: str, beat: int) -> Bytes:
 
 
 def parse_trace(text: str) -> list[TraceEvent]:
-    """Pairs starts and finishes: every unit finishes its instructions in order."""
+    """Pairs starts and finishes, since every unit finishes its instructions in order."""
     started: dict[Unit, list[tuple[int, int]]] = {unit: [] for unit in Unit}
     finished: dict[Unit, list[int]] = {unit: [] for unit in Unit}
     for line in text.splitlines():
@@ -245,7 +243,7 @@ def parse_trace(text: str) -> list[TraceEvent]:
 
 
 def raise_fault(registers: Mapping[int, int]) -> None:
-    """What the registers tell after the interrupt, unless it is that the program is done."""
+    """Raises what the registers tell after the interrupt, unless the program is done."""
     status = registers[Register.STATUS]
     if status & Status.ERROR:
         code = registers[Register.ERROR_CODE]

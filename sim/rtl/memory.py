@@ -1,4 +1,4 @@
-"""What kind of memory ``dram.v`` is to be: the one that figures are quoted for, or anything that AXI4 allows."""
+"""The kinds of memory that ``dram.v`` can be: the one that figures are quoted for, or anything that AXI4 allows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from isa.config import MachineConfig
 from isa.instructions import Region
 
 READ_LATENCY = 64
-"""Cycles from a read address to its first data beat, unless a memory says otherwise."""
+"""The cycles from a read address to its first data beat, unless a memory says otherwise."""
 DRAM_BURSTS = 16
-"""Bursts of each direction that DRAM takes at a time."""
+"""The bursts of each direction that DRAM takes at a time."""
 MOST_LATENCY = 600
 LATE = (0, 0, 3, 31, 255)
 SPACE_ABOVE = 1 << 32
-"""Where addresses of 32 bits end."""
+"""The end of addresses of 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -24,22 +24,22 @@ class Dram:
     """One memory behind the machine's bus."""
 
     latency: int = READ_LATENCY
-    """Cycles from a read's address to its first beat, from 1."""
+    """The cycles from a read's address to its first beat, from 1."""
     seed: int = 0
-    """Of all that follows; 0 for nothing of it."""
+    """The seed of disorder and delays; 0: there are none."""
     disorder: bool = False
-    """Bursts of different ids overtake each other, and their beats are interleaved. Those of one id stay in order."""
+    """Whether bursts of different ids overtake each other, and their beats are interleaved. Those of one id stay in order."""
     late: int = 0
-    """2**n - 1: a burst's first beat, or a B, comes up to so many cycles later."""
+    """The most cycles, 2**n - 1, by which a burst's first beat, or a B, comes later."""
     total: int = 0
-    """Not 0: bytes in a cycle that all ports share; each port then moves beats of reads and of writes apart."""
+    """The bytes in a cycle that all ports share, if not 0. Each port then moves beats of reads and of writes apart."""
     origin: int = 0
     """The address of the image's first byte."""
     bad: tuple[int, int] = (0, 0)
-    """Beats from this byte of the image on, so many bytes, are answered with SLVERR."""
+    """The first byte of the image, and the number of bytes, whose beats are answered with SLVERR."""
 
     def arguments(self) -> list[str]:
-        """For the simulator."""
+        """The arguments of the simulator."""
         first, size = self.bad
         return [
             f"+latency={self.latency}", f"+memory_seed={self.seed}", f"+disorder={int(self.disorder)}", f"+late={self.late}",
@@ -48,11 +48,11 @@ class Dram:
         ]  # fmt: skip
 
     def bases(self, bases: Mapping[Region, int]) -> dict[Region, int]:
-        """Where the regions are."""
+        """The addresses of the regions."""
         return {region: base + self.origin for region, base in bases.items()}
 
     def program_base(self, config: MachineConfig) -> int:
-        """In the other half of the address space, so that a program is never beside its data."""
+        """The address of programs: in the other half of the address space, so that a program is never beside its data."""
         half = 1 << (config.axi_addr_bits - 1)
         return half if self.origin < half else 0
 
@@ -62,12 +62,13 @@ QUOTED = Dram()
 
 
 def dram_of(config: MachineConfig) -> Dram:
-    """The memory of a machine's figures: as quick as its configuration says."""
+    """The memory of a machine's figures, as quick as its configuration says."""
     return Dram(latency=config.dram_latency)
 
 
 def random_dram(config: MachineConfig, seed: int, size: int) -> Dram:
-    """A memory for an image of ``size`` bytes: short and long latencies alike, at the ends of the address space or anywhere."""
+    """A memory for an image of ``size`` bytes. Its latency is short or long, and it lies at the ends of the address space or
+    anywhere."""
     rng = random.Random(f"memory {config.hash} {seed}")
     space = 1 << config.axi_addr_bits
     room = space // 2 - size

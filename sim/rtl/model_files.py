@@ -1,4 +1,4 @@
-"""The C++ that Verilator writes of a model, changed and gathered for the compiler."""
+"""Changes the C++ that Verilator writes of a model, and gathers it for the compiler."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from pathlib import Path
 
 _SHORT = re.compile(r"^( +)([CS]Data/\*\d+:\d+\*/ \w+;)$", re.MULTILINE)
 SLOW = "__Slow.cpp"
-"""How names of files end that are run once, and are not optimised."""
+"""The end of the names of files that run once, and are not optimised."""
 
 
 def quickened(header: str) -> str:
     """The header of Verilator's class with every signal of up to 16 bits in a word of its own, and with ``signs.h``.
 
-    AMD's Zen 5 takes a byte that is read for one that was just written if both are in one word, and starts again when it sees
-    its mistake: a hundred times in a cycle of ``base``, a seventh of all time.
+    AMD's Zen 5 may take a byte that is read for one that was just written if both are in one word, and starts again when it
+    sees its mistake. This costs much of a simulation's time.
     """
     return _SHORT.sub(r"\1alignas(4) \2", header) + '\n#include "signs.h"\n'
 
 
 def gathered(objects: Path, prefix: str, own: Iterable[Path], parts: int) -> list[str]:
-    """Writes few files that include all others, and ``own``; what make is to be told so that it compiles these alone.
+    """Writes few files that include all others, and ``own``; returns the settings with which make compiles these alone.
 
-    Every file costs the time to read Verilator's headers, 2 s, or half a second once they are compiled, which takes 2 s, too.
-    ``parts``: files of what is optimised.
+    Every file costs the time to read Verilator's headers, or less once they are compiled, which takes time as well. ``parts``:
+    the number of files for what is optimised.
     """
     written = sorted(objects.glob("*.cpp"), key=lambda path: (list(map(int, re.findall(r"__(\d+)", path.stem))), path.name))
     slow = [path for path in written if path.name.endswith(SLOW)]
     fast = [path for path in written if path not in slow]
-    # In Verilator's order: what follows another when it runs lies behind it.
+    # The files stay in Verilator's order, so code that runs in sequence also lies in sequence.
     whole, so_far = sum(path.stat().st_size for path in fast), 0
     shares: list[list[Path]] = [[] for _ in range(parts)]
     for path in fast:
@@ -40,7 +40,7 @@ def gathered(objects: Path, prefix: str, own: Iterable[Path], parts: int) -> lis
     for name, paths in groups.items():
         (objects / f"{name}.cpp").write_text("".join(f'#include "{path}"\n' for path in paths))
     optimised = " ".join(name for name in groups if name != "gathered_slow")
-    # What is optimised as if it were the user's: linked as it is, where the model's is put into an archive, from which a shared
+    # The optimised files pass as the user's, which are linked as they are. The model's go into an archive, from which a shared
     # library would take nothing.
     return [
         f"VM_USER_CLASSES={optimised}", "VM_CLASSES_FAST=", "VM_SUPPORT_FAST=", "VM_CLASSES_SLOW=gathered_slow",

@@ -1,4 +1,4 @@
-"""Benches on who is to blame, and on every pair of units: faults in the midst of a unit's work, and all counters of tokens."""
+"""Benches on the instruction to blame, and on every pair of units: faults amid a unit's work, and all counters of tokens."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from sim.rtl.scenario import DONE, Scenario, token, whole
 
 MEMORY_BYTES = 1 << 16
 STARTS = 24
-"""Programs in one run of the simulator."""
+"""The programs in one run of the simulator."""
 BEFORE = (0, 1, 2, 4, 8, 15)
-"""Instructions of the same unit before the one that stops it: every bit of the numbers by which a unit knows its own."""
+"""The instructions of the same unit before the one that stops it: every bit of the numbers that a unit gives its own."""
 AFTER = 3
 ONE_PIXEL = {"pixels": 1, "run": 1, "step": 1, "region": 1}
-"""A LOADW."""
+"""The fields of a LOADW of one pixel."""
 FEW = 5
 LONGEST_FETCH = 64
-"""Words that are fetched at a time, 256 bytes: fewer than the program has, so that the bit is still there behind them."""
+"""The most words that are fetched at a time, 256 bytes. The program has more, so that the bit of its length is still set after
+the first fetch."""
 
 
 def fault_places(config: MachineConfig) -> Iterator[Scenario]:
-    """Each bound of each unit, broken by an instruction with others of its unit before and behind it: it is named, no other."""
+    """Each bound of each unit, broken by an instruction with others of its unit before and behind it. Only this one is
+    named."""
     programs = [
         whole(config, *[token(bad.row.unit)] * before, bad, *[token(bad.row.unit)] * AFTER)
         for bad in out_of_bounds(config)
@@ -43,7 +45,7 @@ def fault_places(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def out_of_bounds(config: MachineConfig) -> Iterator[Op]:
-    """Instructions that break one bound each."""
+    """Yields instructions that break one bound each."""
     far = config.fm_words
 
     def broken(unit: Unit, **values: int) -> Op:
@@ -77,8 +79,8 @@ def out_of_bounds(config: MachineConfig) -> Iterator[Op]:
 
 
 def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
-    """All counters full at once, and emptied; then for each pair of units: after as many tokens as were given there is none,
-    and for one more than a counter holds there is no room."""
+    """All counters of tokens are full at once, and are emptied. Then, for each pair of units, a token more than was given never
+    comes, and a token more than a counter holds finds no room."""
     units = built_units(config)
     scenario = _scenario(config)
     given = [token(giver, signal=units) for giver in units]
@@ -100,7 +102,7 @@ def all_tokens(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def field_rules(config: MachineConfig) -> Iterator[Scenario]:
-    """Rules that compare two fields: each bit of the one that may not be the greater is refused by itself."""
+    """Rules that compare two fields: each bit of the field that may not be the greater is refused by itself."""
     few = 3
 
     def beside(unit: Unit, name: str, **values: int) -> Iterator[Op]:
@@ -128,7 +130,7 @@ def field_rules(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def long_programs(config: MachineConfig) -> Iterator[Scenario]:
-    """Programs that are said to be as long as a register can say, each bit of it alone, and end before."""
+    """Programs whose length register has one high bit set, each bit once, and which end before."""
     words = whole(config, *[token(Unit.LOAD)] * FEW * FEW)
     scenario = _scenario(config)
     place = scenario.place(words)

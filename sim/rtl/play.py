@@ -1,4 +1,4 @@
-"""Plays a bench's scenario on the C++ bench: a process for each, which starts at once where cocotb takes a second."""
+"""Plays a bench's scenario on the C++ bench, in a process for each. It starts at once where cocotb takes a second."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sim.rtl.script import READ, RESET, RESET_CYCLES, WRITE, Step, host_script, 
 from sim.rtl.tools import SimulatorError
 
 REGISTERS_END, BUS_END = 0x200, 0x1000
-"""Beyond the last register, so that some accesses are refused; and of all that the bus can ask for."""
+"""An address beyond the last register, so that some accesses are refused, and the end of what the bus can address."""
 WATCHED = 900
-"""Readings of counters while a program runs, one behind the other."""
+"""The number of readings of counters, one after the other, while a program runs."""
 PATTERNS = (0xFFFFFFFF, 0x5A5AA5A5, 0xC3961E87, 0)
 
 
 def register_file(machine: RtlMachine) -> str:
-    """What the machine answers when all addresses of registers but CONTROL are written with some patterns, and all are read
-    after each; and what it answers at every address."""
+    """The machine's answers when all addresses of registers but CONTROL are written with some patterns, and all are read after
+    each; and its answers at every other address."""
     steps: list[Step] = [(RESET, 0, RESET_CYCLES)]
     addresses = range(0, REGISTERS_END, 4)
     for pattern in PATTERNS:
@@ -39,12 +39,12 @@ def register_file(machine: RtlMachine) -> str:
 
 
 def counters_after(machine: RtlMachine, scenario: Scenario, limit: int) -> str:
-    """Counters while each of the programs of a scenario runs, and status and all counters after it."""
+    """The counters while each program of a scenario runs, and status and all counters after it."""
     return _played(machine, scenario, limit, counters=True, watched=WATCHED)[1]
 
 
 def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
-    """What came out other than it must, or None. ``limit``: cycles that one program may take."""
+    """The difference from what must come out, or None. ``limit``: the cycles that one program may take."""
     after, text, broken = _played(machine, scenario, limit, counters=False)
     if broken:
         return f"AXI4 rules broken: {broken[:200]}"
@@ -64,7 +64,7 @@ def play(machine: RtlMachine, scenario: Scenario, limit: int) -> str | None:
 def _played(
     machine: RtlMachine, scenario: Scenario, limit: int, *, counters: bool, watched: int = 0
 ) -> tuple[npt.NDArray[np.uint8], str, str]:
-    """Memory afterwards, what the host has read, and which rules of AXI4 were broken."""
+    """The memory afterwards, what the host has read, and the rules of AXI4 that were broken."""
     with temporary_folder() as work:
         write_image(work / "image", np.concatenate([scenario.memory, scenario.code]), 1)
         (work / "script.hex").write_text(host_script(scenario.starts, counters=counters, watched=watched))

@@ -1,4 +1,4 @@
-"""Other programs, run so that nothing of them outlives an interrupted caller."""
+"""Runs other programs so that nothing of them outlives an interrupted caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TICK_SECONDS = 0.5
 def run_process(
     command: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, tick: Callable[[], None] | None = None
 ) -> tuple[int, str]:
-    """Exit status and output (both streams). Whatever ends the wait ends the program, and all that it has started.
+    """Returns exit status and output (both streams). Whatever ends the wait ends the program, and all that it has started.
 
     ``tick`` is called every half second while the program runs.
     """

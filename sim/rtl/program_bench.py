@@ -1,4 +1,4 @@
-"""Compiled programs as cocotb benches: each machine step on the generated Verilog, its whole memory compared."""
+"""Runs compiled programs as cocotb benches: each machine step on the generated Verilog, its whole memory compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.runtime.run import Run
 
 
 class ScenarioEngine:
-    """Executes as the functional simulator does, and keeps of each machine step what the RTL must make of it."""
+    """Executes as the functional simulator does, and keeps for each machine step the scenario that the RTL must match."""
 
     def __init__(self, program: Program, stalls_seed: int | None) -> None:
         self.program, self.stalls_seed = program, stalls_seed
@@ -37,7 +37,7 @@ def run_program_bench(
     program: Program, inputs: Mapping[str, Array], simulator: str = "verilator", *, stalls_seed: int | None = None,
     cache: Path | str | None = None,
 ) -> str | None:  # fmt: skip
-    """What went wrong at which machine step, or None."""
+    """Says which machine step went wrong and how, or None."""
     engine = ScenarioEngine(program, stalls_seed)
     Run(program, engine)(inputs)
     for number, scenario in enumerate(engine.scenarios):

@@ -38,16 +38,16 @@ from sim.rtl.tools import SimulatorError
 from sim.rtl.verilator import verilator_root
 
 BenchResult = tuple[str, bool, str, float]
-"""Name, success, detail, seconds."""
+"""The name, whether it succeeded, a detail, and the seconds."""
 LITE_TOP, TOP = "tilewright_lite_bench", "tilewright_bench"
 LIMIT = 2_000_000
-"""Cycles that one program of a bench may take."""
+"""The cycles that one program of a bench may take."""
 
 
 def run_regress(
     config: MachineConfig, simulator: str = "verilator", cache: Path | str | None = None, how: How = ALONE
 ) -> Iterator[BenchResult]:
-    """Run every bench, and yield its result as soon as it and those before it are there."""
+    """Runs every bench, and yields its result as soon as it and those before it are there."""
     if simulator not in SIMULATORS:
         raise SimulatorError(f"simulator {simulator!r}: unknown; known are {', '.join(SIMULATORS)}")
     items = [(bench.name, config, simulator, cache) for bench in BENCHES]
@@ -59,7 +59,7 @@ def run_regress(
 
 
 def _timed(item: tuple[str, MachineConfig, str, Path | str | None]) -> tuple[str | None, float]:
-    """What went wrong in the bench of that name, and the seconds it took."""
+    """What went wrong in the bench of that name, or None, and the seconds that it took."""
     name, config, simulator, cache = item
     start = time.monotonic()
     failure = run_bench(next(bench for bench in BENCHES if bench.name == name), config, simulator, cache)
@@ -67,7 +67,7 @@ def _timed(item: tuple[str, MachineConfig, str, Path | str | None]) -> tuple[str
 
 
 def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path | str | None = None) -> str | None:
-    """Run one bench in cocotb; what went wrong, or None."""
+    """Runs one bench in cocotb; returns what went wrong, or None."""
     if bench.scenarios is None:
         return _run_lite(bench, config, simulator, cache)
     for number, scenario in enumerate(bench.scenarios(config)):
@@ -80,7 +80,7 @@ def run_bench(bench: Bench, config: MachineConfig, simulator: str, cache: Path |
 def run_scenario(
     test: str, scenario: Scenario, simulator: str, cache: Path | str | None = None, limit: int = LIMIT
 ) -> str | None:
-    """Play one scenario in cocotb; what went wrong, or None."""
+    """Plays one scenario in cocotb; returns what went wrong, or None."""
     config = scenario.config
     image = np.concatenate([scenario.memory, scenario.code])
     with temporary_folder() as work:
@@ -137,7 +137,7 @@ def run_cocotb(
     build: Build, simulator: str, test: str, work: Path, plusargs: list[str], cache: Path | str | None = None,
     module: str = "sim.rtl.cocotb_tests",
 ) -> str | None:  # fmt: skip
-    """Run one cocotb test of a module on a built simulator; the end of its log if it fails."""
+    """Runs one cocotb test of a module on a built simulator; returns the end of its log if it fails, or None."""
     program = executable(build, cache)
     runner = get_runner(simulator)
     log = work / "log.txt"
@@ -165,7 +165,7 @@ def run_cocotb(
 
 
 def _reason(log: Path) -> str:
-    """The line of a cocotb log that says why a test failed."""
+    """The lines of a cocotb log that say why a test failed."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     errors = [line.strip() for line in lines if "Error" in line or "AXI rule" in line]
     return " | ".join(errors[-3:]) if errors else "\n".join(lines[-10:])

@@ -1,4 +1,4 @@
-"""What the benches make the machine do, and what must come of it."""
+"""Scenarios of the benches: what the machine must do, and what must come of it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sim.rtl.script import Start
 
 Bytes = npt.NDArray[np.uint8]
 Ending = tuple[Fault, int]
-"""Code and instruction word."""
+"""The code of a fault and its instruction word."""
 DONE: Ending = (Fault.NONE, 0)
 
 
 @dataclass
 class Scenario:
-    """Programs that the host starts one after the other on one memory, with the endings they must have.
+    """Programs that the host starts one after the other on one memory, with the endings that they must have.
 
-    The endings and the memory in the end are those of the functional simulator, which keeps its state from program to
-    program as the machine does.
+    The endings and the final memory are those of the functional simulator, which keeps its state from program to program as the
+    machine does.
     """
 
     config: MachineConfig
@@ -38,9 +38,9 @@ class Scenario:
     compare_memory: bool = True
     starts: list[Start] = field(default_factory=list)
     endings: list[Ending | None] = field(default_factory=list)
-    """None: the program may end or be stopped."""
+    """The endings. With None the program may end or be stopped."""
     dram: Dram = QUOTED
-    """What is behind the bus; ``bases`` begin at its origin."""
+    """The memory behind the bus. ``bases`` begin at its origin."""
     code: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def __post_init__(self) -> None:
@@ -56,7 +56,8 @@ class Scenario:
         meddle: tuple[tuple[Register, int], ...] = (), meddle_after: int = 0, limits: Mapping[Region, int] | None = None,
         address: int | None = None,
     ) -> None:  # fmt: skip
-        """Run these words next (at ``address`` if they are there already), while registers are written that must not matter."""
+        """Runs these words next (at ``address`` if they are there already). Writes of registers (``meddle``) must not
+        matter."""
         bases = self.bases if bases is None else bases
         place = self.place(words) if address is None else address
         self.starts.append(
@@ -73,17 +74,17 @@ class Scenario:
             self.endings.append(DONE)
 
     def start_at(self, address: int, words: int, ending: Ending) -> None:
-        """Start a program where there may be none."""
+        """Starts at an address where there may be no program."""
         self.starts.append(Start(address, words, self.dram.bases(self.bases)))
         self.endings.append(ending)
 
     def stopped(self, start: Start) -> None:
-        """A program that is stopped at some time: what it leaves in memory must not matter."""
+        """Adds a program that is stopped at some time. What it leaves in memory must not matter."""
         self.starts.append(replace(start, bases=self.dram.bases(start.bases)))
         self.endings.append(None)
 
     def place(self, words: Sequence[int]) -> int:
-        """The address of these words, which are put behind those that are there."""
+        """Puts these words behind those that are there; returns their address."""
         address = self.program_base + self.code.size
         program = np.array(words, "<u4").view(np.uint8)
         padding = np.zeros(-program.size % self.config.axi_bytes, np.uint8)
@@ -92,7 +93,7 @@ class Scenario:
 
 
 def whole(config: MachineConfig, *ops: Op) -> list[int]:
-    """A program of these instructions."""
+    """The words of a program of these instructions."""
     return [word for op in (Op("START", {"config": config.hash}), *ops, Op("END")) for word in encode(op)]
 
 

@@ -1,4 +1,4 @@
-"""What the host of the bench (``host.v``) is told to do, and what it answers."""
+"""The script of the bench's host (``host.v``), and its answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sim.rtl.tools import SimulatorError
 END, WRITE, WAIT, READ, RESET, DELAY, POLL = range(7)
 RESET_CYCLES = 8
 SCRIPT_STEPS = 2048
-"""Words of the script memory in ``host.v``."""
+"""The words of the script memory in ``host.v``."""
 
 Step = tuple[int, int, int]
-"""Operation, register offset, value."""
+"""An operation, a register offset and a value."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Start:
     watchdog: int = DEFAULT_WATCHDOG
     bus_watchdog: int = DEFAULT_BUS_WATCHDOG
     limits: Mapping[Region, int] = field(default_factory=dict)
-    """Bytes of the regions; none for those that are left out."""
+    """The bytes of the regions. Regions that are left out have no limit."""
     stop: tuple[Control, int] | None = None
     """What is written to CONTROL while the program runs, and how many cycles after its start."""
     meddle: tuple[tuple[Register, int], ...] = ()
-    """Registers and values that are written while the program runs."""
+    """The registers and values that are written while the program runs."""
     meddle_after: int = 0
-    """Cycles after the start, from which on they are."""
+    """The cycles from the start to the first of these writes."""
     hasty: bool = False
-    """The host asks for another start as soon as it is told of the end, drained or not."""
+    """Whether the host asks for another start as soon as it is told of the end, drained or not."""
 
 
 STATUS_REGISTERS = (
@@ -56,8 +56,11 @@ COUNTER_OFFSETS = tuple(counter_offset(unit, counter) for unit in Unit for count
 
 
 def host_script(starts: Sequence[Start], *, counters: bool = True, watched: int = 0) -> str:
-    """Reset the machine; for every program start it, wait for the interrupt, read status and counters, wait until the
-    machine is idle, clear the interrupt. ``watched``: so many times a counter is read while the program runs."""
+    """The script that resets the machine and runs the programs.
+
+    For every program the host starts it, waits for the interrupt, reads status and counters, waits until the machine is idle,
+    and clears the interrupt. ``watched``: how often it reads a counter while the program runs.
+    """
     steps: list[Step] = [(RESET, 0, RESET_CYCLES), (WRITE, Register.IRQ_ENABLE, 1)]
     for start in starts:
         steps += [*_write_pair(Register.PROGRAM_LO, start.address), (WRITE, Register.PROGRAM_WORDS, start.words)]
@@ -81,7 +84,7 @@ def host_script(starts: Sequence[Start], *, counters: bool = True, watched: int 
 
 
 def script_text(steps: Sequence[Step]) -> str:
-    """For ``$readmemh``: the steps, and the end."""
+    """The steps and the end as text for ``$readmemh``."""
     if len(steps) >= SCRIPT_STEPS:
         raise ValueError(f"script of {len(steps)} steps: the host holds {SCRIPT_STEPS}; start fewer programs in one run")
     whole = [*steps, *[(END, 0, 0)] * (SCRIPT_STEPS - len(steps))]

@@ -1,4 +1,4 @@
-"""Benches that stop programs at any time: what comes next must find a machine like a fresh one."""
+"""Benches that stop programs at any time. The next program must find a machine like a fresh one."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ ROWS, PIXELS = 4, 16
 LOADS = 6
 MEMORY_BYTES = 1 << 16
 PARAMS, OLD, NEW, SLOTS = 0x1000, 0x2000, 0x3800, 0x5000
-"""Where memory holds parameter words (weights come first), two inputs, and the results of the pairs of programs."""
+"""The addresses of parameter words (weights come first), of two inputs, and of the results of the pairs of programs."""
 MOST_SLOTS = 24
-"""Pairs of programs in one run of the simulator: what fits the script of the host."""
+"""The pairs of programs in one run of the simulator: as many as the script of the host can hold."""
 SLOW_LATENCY = 1500
 SETTING = tuple(register for register in Register if register.name.startswith(("BASE", "PROGRAM", "WATCHDOG", "BUS_WATCHDOG")))
-"""What a program is set up by: its own value is taken at the start."""
+"""The registers that set up a program. It takes their values at its start."""
 STORM = ("abort", "abort", "reset", "registers", "starved")
 
 
 class Stage:
-    """A program that loads, computes and saves, on two inputs: the old one is stopped, the new one must come out right.
+    """A program that loads, computes and saves, on two inputs. The old run is stopped; the new one must come out right.
 
-    Every pair of runs has a slot of its own for its results, so that whatever an old program writes after it should
-    have stopped is seen in the end.
+    Every pair of runs has a slot of its own for its results. So whatever an old program writes after it should have stopped is
+    seen in the end.
     """
 
     def __init__(self, config: MachineConfig, stalls_seed: int | None, dram: Dram = QUOTED) -> None:
@@ -49,7 +49,7 @@ class Stage:
         self.words = whole(config, *_work(config))
         self.address = self.scenario.place(self.words)
         self.cycles = CycleModel(config).run(self.words).cycles
-        """On a quick DRAM without stalls."""
+        """The cycles of the program on a quick DRAM without stalls."""
         size = 2 * ROWS * PIXELS * config.ic_p
         self.slots = range(SLOTS, MEMORY_BYTES - size, size)[:MOST_SLOTS]
 
@@ -58,7 +58,7 @@ class Stage:
 
 
 def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, False), (3, True))) -> Iterator[Scenario]:
-    """Abort or reset in any cycle, then the next program at once; ``seeds`` say whether DRAM stalls."""
+    """Aborts or resets in any cycle, then runs the next program at once. ``seeds`` say whether DRAM stalls."""
     for seed, stalls in seeds:
         stage = Stage(config, seed if stalls else None)
         rng = random.Random(f"aborts {seed}")
@@ -72,8 +72,11 @@ def aborts(config: MachineConfig, seeds: tuple[tuple[int, bool], ...] = ((0, Fal
 
 
 def storm(config: MachineConfig, seed: int) -> tuple[Scenario, Counter[str]]:
-    """On any memory that AXI4 allows: programs that are aborted or reset in any cycle, starved of answers, or run through while
-    registers are written, each followed by one that must come out right; and how many there are of which."""
+    """A scenario on any memory that AXI4 allows, and how often each kind of disturbance occurs in it.
+
+    Programs are aborted or reset in any cycle, starved of answers, or run through while registers are written. Each is followed
+    by one that must come out right.
+    """
     rng = random.Random(f"storm {seed}")
     dram = random_dram(config, seed, MEMORY_BYTES + (1 << 14))
     stage = Stage(config, seed if rng.random() < 0.5 else None, dram)
@@ -98,7 +101,7 @@ def storm(config: MachineConfig, seed: int) -> tuple[Scenario, Counter[str]]:
 
 
 def slow_memory(config: MachineConfig) -> Iterator[Scenario]:
-    """DRAM owes answers for longer than it may; the next program is asked for at once, and refused until they have come."""
+    """DRAM owes answers for longer than it may. The next program is asked for at once, and refused until they have come."""
     stage = Stage(config, None, Dram(latency=SLOW_LATENCY))
     for number, slot in enumerate(stage.slots):
         bases = stage.bases(OLD, slot)
@@ -109,7 +112,7 @@ def slow_memory(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def setup(config: MachineConfig) -> Iterator[Scenario]:
-    """Addresses between beats are refused; registers that are written while a program runs do not matter to it."""
+    """Addresses between beats are refused. Registers that are written while a program runs do not matter to it."""
     stage = Stage(config, None)
     half = config.axi_bytes // 2
     good = stage.bases(NEW, SLOTS)

@@ -1,4 +1,4 @@
-"""A simulated chip with one machine or several, in a process that is told each access: software of any kind may drive it."""
+"""A simulated chip with one machine or several, in a process that is told each access, so that any software may drive it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from sim.rtl.tools import SimulatorError
 
 
 class ToldChip:
-    """Registers of all machines, their memory and their interrupt. The clock stands still between calls.
+    """The registers of all machines, their memory and their interrupt. The clock stands still between calls.
 
     ``cores`` machines (``hw.cores``) share the memory ``dram`` (None: as the configuration says), whose image begins at address
-    0. ``check``: with the checker of AXI4 on every port; ``close`` then raises what it found. ``brief``: programs are short
+    0. ``check`` adds the checker of AXI4 on every port; ``close`` then raises what it found. ``brief``: programs are short
     (``Build``).
     """
 
@@ -38,7 +38,7 @@ class ToldChip:
         while self.memory_bytes < memory_bytes:
             self.memory_bytes *= 16
         self.cycles = 0
-        """Since reset, as of the last access."""
+        """The cycles since reset, as of the last access."""
         self.refused = False
         """Whether the last access was answered with an error."""
         with BUILDING:
@@ -66,11 +66,11 @@ class ToldChip:
         return np.frombuffer(self._stream(self._process.stdout).read(size), np.uint8)
 
     def wait(self, cycles: int) -> bool:
-        """Until the interrupt, which is returned, or so long."""
+        """Waits until the interrupt, or that many cycles; returns whether the interrupt came."""
         return bool(self._tell(f"await {cycles}"))
 
     def close(self) -> None:
-        """The end of a run in which all was well."""
+        """Ends a run in which all was well; raises what the simulation reports."""
         self._stream(self._process.stdin).close()
         status, said = self._process.wait(), self._stream(self._process.stderr).read().decode().strip()
         self._end()
@@ -113,7 +113,7 @@ def _build(
 
 
 def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A process whose end is the business of whoever asked for it: no interrupt comes between."""
+    """A process that its caller must end. No interrupt comes between its start and the return."""
     held = HeldInterrupts()
     try:
         return subprocess.Popen(

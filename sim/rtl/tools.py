@@ -1,4 +1,4 @@
-"""The programs that build and run simulations: how they are found and run, and what is said where one is missing or fails."""
+"""The programs that build and run simulations: how they are found and run, and the errors if one is missing or fails."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ INSTALL = {
 
 
 class SimulatorError(TilewrightError):
-    """A simulator that cannot be found, built or run."""
+    """Raised for a simulator that cannot be found, built or run."""
 
 
 class MissingToolError(SimulatorError):
-    """A program or a package that a simulator needs is not installed: nothing is wrong with what was to be simulated."""
+    """Raised when a program or a package that a simulator needs is not installed. What was to be simulated is not at fault."""
 
 
 def require(tool: str, simulator: str) -> str:
-    """Path of a program that must be on PATH."""
+    """The path of a program that must be on PATH."""
     path = shutil.which(tool)
     if path is None:
         remedy = f"install it, for example: {INSTALL[tool]}" if tool in INSTALL else "the environment's CXX names it"
@@ -35,7 +35,7 @@ def require(tool: str, simulator: str) -> str:
 
 
 def run_tool(command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None, what: str) -> None:
-    """Run a build step; on failure the error shows the end of what it printed."""
+    """Runs a build step. On failure the error shows the end of what it printed."""
     status, output = run_process(command, cwd, env)
     if status:
         tail = "\n".join(output.splitlines()[-25:])

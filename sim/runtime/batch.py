@@ -1,4 +1,4 @@
-"""Images of a batch on several machines: whichever is free takes the next one."""
+"""Runs the images of a batch on several machines. Whichever machine is free takes the next image."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from sim.runtime.image import Array
 from sim.runtime.run import Run, at, check_inputs
 
 BatchProgress = Callable[[int, int], None]
-"""Told the images done and the cycles so far."""
+"""A function that is told the images done and the cycles so far."""
 
 
 class BatchError(TilewrightError):
-    """An image of a batch that could not be run."""
+    """Raised when an image of a batch could not be run."""
 
 
 @dataclass
 class Batch:
-    """Outputs of the images in their order, and what was measured."""
+    """The outputs of the images in their order, and what was measured."""
 
     outputs: list[dict[str, Array]]
     measured: list[Measured]
-    """Of each image."""
+    """The measurements of each image."""
     cores: list[int]
-    """The machine that each image ran on; empty: all machines share each image."""
+    """The machine that each image ran on. Empty: all machines share each image."""
     busy: list[int]
-    """Cycles in which each machine had a program."""
+    """The cycles in which each machine had a program."""
     cycles: int
-    """From the first start to the last end, on the clock of all machines; the host's accesses to registers are in it, parts on
-    the CPU and copies are not."""
+    """The cycles from the first start to the last end, on the clock of all machines. They include the host's accesses to
+    registers, but no parts on the CPU and no copies."""
 
     def idle(self, core: int) -> float:
         """The share of the time in which a machine had no program."""
         return 1 - self.busy[core] / self.cycles if self.cycles else 0.0
 
     def per_second(self, clock_mhz: float) -> float:
-        """Images, at that clock."""
+        """The images per second at that clock."""
         return len(self.outputs) * clock_mhz * 1e6 / self.cycles if self.cycles else 0.0
 
 
@@ -63,7 +63,7 @@ class _Image:
         return self._step is None
 
     def look(self) -> None:
-        """Go on, if the machine has ended its step."""
+        """Goes on if the machine has ended its step."""
         if self._step is None:
             return
         with at(self._step):
@@ -73,7 +73,7 @@ class _Image:
         self._go_on()
 
     def _go_on(self) -> None:
-        """To the next machine step, which begins, or to the end."""
+        """Begins the next machine step, if there is one."""
         self._step = next(self._steps, None)
         if self._step is not None:
             self._engine.begin(self.run.words(self._step), self.run.image)
@@ -82,7 +82,7 @@ class _Image:
 def run_batch(
     program: Program, chip: Chip, feeds: Sequence[Mapping[str, Array]], progress: BatchProgress | None = None
 ) -> Batch:
-    """All images. What stops one is raised when those on other machines have ended; no other is begun then."""
+    """Runs all images. A fault is raised when the images on other machines have ended; no other image begins after it."""
     for feed in feeds:
         check_inputs(program.inputs, feed)
     waiting = deque(enumerate(feeds))

@@ -37,15 +37,15 @@ _POLL_SECONDS = 20e-6
 
 
 class BoardError(TilewrightError):
-    """A board that cannot be used, or does not answer."""
+    """Raised when a board cannot be used, or does not answer."""
 
 
 class Area(Protocol):
-    """Memory of a machine that its host reaches; addresses are those on the machine's bus."""
+    """Memory of a machine that its host reaches. Addresses are those on the machine's bus."""
 
     @property
     def address(self) -> int:
-        """Of its first byte."""
+        """The address of its first byte."""
 
     @property
     def size(self) -> int: ...
@@ -55,7 +55,7 @@ class Area(Protocol):
     def get(self, address: int, size: int) -> NDArray[np.uint8]: ...
 
     def part(self, first: int, size: int) -> Area:
-        """So many bytes from the byte ``first`` on."""
+        """The area of ``size`` bytes from the byte ``first`` on."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Dram:
 
 
 class Machine(Protocol):
-    """Registers of a machine, and what of its memory is its own."""
+    """The registers of a machine, and its own part of memory."""
 
     @property
     def dram(self) -> Area: ...
@@ -94,14 +94,14 @@ class Machine(Protocol):
     def write(self, offset: int, value: int) -> None: ...
 
     def arm(self) -> None:
-        """Before a start."""
+        """Prepares the interrupt before a start."""
 
     def wait(self, seconds: float) -> None:
-        """For the interrupt, or for a moment."""
+        """Waits for the interrupt, or for a moment."""
 
 
 class Interrupts:
-    """The interrupt of a UIO device: reads of its file wait for one, a write lets the next one through."""
+    """The interrupt of a UIO device. A read of its file waits for an interrupt; a write lets the next one through."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -110,13 +110,13 @@ class Interrupts:
         os.write(self._file, struct.pack("=I", 1))
 
     def wait(self, seconds: float) -> None:
-        """Until the interrupt, or so long."""
+        """Waits until the interrupt, or for that time."""
         if select.select([self._file], [], [], seconds)[0]:
             os.read(self._file, 4)
 
 
 class Board:
-    """Registers, DRAM, and the interrupt where there is one."""
+    """A board: registers, DRAM, and the interrupt where there is one."""
 
     def __init__(self, registers: NDArray[np.uint32], dram: Dram, interrupts: Interrupts | None = None) -> None:
         self._registers, self.dram, self._interrupts = registers, dram, interrupts
@@ -128,14 +128,14 @@ class Board:
         self._registers[offset // 4] = value
 
     def arm(self) -> None:
-        """Before a start."""
+        """Prepares the interrupt before a start."""
         self.write(Register.IRQ_PENDING, 1)
         self.write(Register.IRQ_ENABLE, int(self._interrupts is not None))
         if self._interrupts is not None:
             self._interrupts.arm()
 
     def wait(self, seconds: float) -> None:
-        """For the interrupt, or for a moment."""
+        """Waits for the interrupt, or for a moment."""
         if self._interrupts is not None:
             self._interrupts.wait(seconds)
         else:
@@ -147,7 +147,7 @@ def is_board(engine: str) -> bool:
 
 
 def open_board(engine: str) -> Board:
-    """The board of an engine's name, as in the table above."""
+    """Opens the board of an engine's name, as in the table above."""
     scheme, _, rest = engine.partition(":")
     parts = rest.split(",")
     if scheme == "uio" and rest and len(parts) <= 2:
@@ -199,13 +199,13 @@ def _number(text: str, engine: str) -> int:
 
 
 def write_pair(board: Machine, low: int, value: int) -> None:
-    """A register of 64 bits."""
+    """Writes a register of 64 bits."""
     board.write(low, value & 0xFFFFFFFF)
     board.write(low + 4, value >> 32)
 
 
 def addresses(sizes: Sequence[int], dram: Area, align: int) -> list[int]:
-    """Of areas one behind the other, each at a multiple of ``align``."""
+    """The addresses of areas one behind the other, each at a multiple of ``align``."""
     found, at = [], -(-dram.address // align) * align
     for size in sizes:
         found.append(at)

@@ -1,4 +1,4 @@
-"""Machine steps on a board: the driver's sequence, from Python."""
+"""Runs machine steps on a board, with the driver's sequence in Python."""
 
 from __future__ import annotations
 
@@ -20,23 +20,26 @@ from sim.runtime.image import Image
 
 ALIGN = 4096
 CHUNK = 64
-"""Copies are of whole ones: where DRAM is mapped as a device, its bytes cannot be reached one by one."""
+"""The bytes that copies come in multiples of. DRAM that is mapped as a device cannot be reached byte by byte."""
 SECONDS = 10.0
-"""What a step may take; then it is aborted."""
+"""The seconds that a step may take before it is aborted."""
 _GONE = 0xFFFFFFFF
 
 
 class Constants:
-    """CONST on a board, which is copied there once for all runs of a program; ``alone``: of one machine, in its own memory,
-    else at the beginning of ``area``, for all machines of a chip."""
+    """CONST on a board, which is copied there once for all runs of a program.
+
+    ``alone``: it belongs to one machine, in that machine's memory. Otherwise it lies at the beginning of ``area``, for all
+    machines of a chip.
+    """
 
     def __init__(self, area: Area, *, alone: bool = True) -> None:
         self._area, self.alone = area, alone
         self._held: tuple[int, NDArray[np.uint8]] | None = None
-        """Where it lies, and what it is."""
+        """The address of CONST, and its bytes."""
 
     def put(self, mine: NDArray[np.uint8], place: int | None) -> int:
-        """Its address, ``place`` if that is given."""
+        """Copies CONST if it is not there yet; returns its address, which is ``place`` if that is given."""
         address = addresses([mine.size], self._area, ALIGN)[0] if place is None else place
         if self._held is None or self._held[0] != address or not np.array_equal(self._held[1], mine):
             self._area.put(address, mine)
@@ -77,7 +80,7 @@ class BoardEngine:
         self.collect(image, measured)
 
     def begin(self, words: Sequence[int], image: Image, bases: Mapping[Region, int] | None = None) -> None:
-        """Put everything into DRAM, and start. ``bases``: where the image lies already, for all machines that share it."""
+        """Copies everything into DRAM, and starts. ``bases``: where the image lies already, for all machines that share it."""
         program = np.array(words, "<u4").view(np.uint8)
         program = np.concatenate([program, np.zeros(-program.size % CHUNK, np.uint8)])
         own = {} if bases else {r: n for r, n in image.limits.items() if r is not Region.CONST or self._constants.alone}
@@ -92,7 +95,7 @@ class BoardEngine:
         self._end = time.monotonic() + self._seconds
 
     def ended(self) -> bool:
-        """Whether it is done; raises what has stopped it, or, after too long, that it was stopped."""
+        """Whether the step is done. Raises the fault that stopped it, or, after too long, stops it and raises that."""
         late = time.monotonic() > self._end
         status = self._status()
         if status & (Status.ERROR | Status.DONE):
@@ -112,7 +115,7 @@ class BoardEngine:
         return False
 
     def collect(self, image: Image, measured: Measured) -> None:
-        """What it has written and counted."""
+        """Copies back what the step may have written, and adds what it has counted."""
         for region in (Region.WORK, Region.OUTPUT):
             mine = region_of(image, region)
             mine[...] = self._board.dram.get(self._bases[region], mine.size)
@@ -144,7 +147,7 @@ class BoardEngine:
                 raise BoardError("the machine does not become idle: DRAM owes it an answer; reset it and its interconnect")
 
     def count(self, measured: Measured) -> None:
-        """Adds what it has counted."""
+        """Adds what the step has counted."""
         low = self._board.read(Register.CYCLES_LO)
         taken = low | self._board.read(Register.CYCLES_HI) << 32
         measured.cycles = (measured.cycles or 0) + taken
@@ -158,6 +161,6 @@ class BoardEngine:
 
 
 def region_of(image: Image, region: Region) -> NDArray[np.uint8]:
-    """Its bytes, up to a whole chunk: regions of an image lie a page apart."""
+    """The bytes of a region up to a whole chunk. The regions of an image lie a page apart."""
     start = image.bases[region]
     return image.memory[start : start + -(-image.limits[region] // CHUNK) * CHUNK]

@@ -1,4 +1,4 @@
-"""Machines of a simulated chip as software meets them: windows of registers, memory, one interrupt."""
+"""The machines of a simulated chip as software meets them: windows of registers, memory, one interrupt."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sim.runtime.board_engine import ALIGN, BoardEngine, Constants, region_of
 from sim.runtime.image import Image
 
 WAIT_CYCLES = 1 << 16
-"""Between two looks at what the user wants."""
+"""The cycles between two looks at what the user wants."""
 PATIENCE = 1e9
-"""Seconds: a simulation takes as long as it takes."""
+"""The seconds that a step may take: a simulation takes as long as it takes."""
 
 
 @dataclass(frozen=True)
 class ChipMemory:
-    """Memory of a simulated chip."""
+    """The memory of a simulated chip."""
 
     chip: ToldChip
     address: int
@@ -74,19 +74,19 @@ class ChipMachine:
 
 @dataclass(frozen=True)
 class CommonMemory:
-    """Memory of images that all machines of a chip share."""
+    """The memory of images that all machines of a chip share."""
 
     area: Area
 
     def put(self, image: Image) -> dict[Region, int]:
-        """The addresses of its regions."""
+        """Copies the image there; returns the addresses of its regions."""
         bases = dict(zip(image.limits, addresses([*image.limits.values()], self.area, ALIGN), strict=True))
         for region, base in bases.items():
             self.area.put(base, region_of(image, region))
         return bases
 
     def collect(self, image: Image, bases: Mapping[Region, int]) -> None:
-        """What the machines have written."""
+        """Copies back what the machines may have written."""
         for region in (Region.WORK, Region.OUTPUT):
             mine = region_of(image, region)
             mine[...] = self.area.get(bases[region], mine.size)
@@ -94,7 +94,7 @@ class CommonMemory:
 
 @dataclass(frozen=True)
 class Chip:
-    """What runs a batch: an engine for each machine, and the clock that they share."""
+    """A chip that runs a batch: an engine for each machine, and the clock that they share."""
 
     told: ToldChip
     engines: list[BoardEngine]
@@ -104,7 +104,7 @@ class Chip:
         return self.told.cycles
 
     def wait(self) -> None:
-        """For the interrupt of any machine, or for a moment."""
+        """Waits for the interrupt of any machine, or for a moment."""
         self.told.wait(WAIT_CYCLES)
 
 
@@ -112,9 +112,9 @@ class Chip:
 def simulated_chip(
     program: Program, cores: int, *, dram: Dram | None = None, check: bool = False, used: int | None = None
 ) -> Iterator[Chip]:
-    """A chip of so many machines and memory for the program: CONST once, all other regions for each machine.
+    """A chip of ``cores`` machines and memory for the program: CONST once, all other regions for each machine.
 
-    ``used``: so many of the machines get work, else all.
+    ``used``: the number of machines that get work; all if it is None.
     """
     sizes = {region: _pages(program.region_bytes(region)) for region in Region}
     shared = sizes.pop(Region.CONST)
@@ -129,7 +129,7 @@ def simulated_chip(
 
 @contextmanager
 def shared_chip(program: Program, *, dram: Dram | None = None, check: bool = False) -> Iterator[tuple[Chip, CommonMemory]]:
-    """A chip of as many machines as the program has cores, with memory for one image, and for the instructions of each."""
+    """A chip of as many machines as the program has cores, with memory for one image and for each machine's instructions."""
     image, words = sum(_pages(program.region_bytes(region)) for region in Region), _pages(4 * len(program.words))
     with ToldChip(program.config, program.cores, image + program.cores * words, dram=dram, check=check) as told:
         memory = ChipMemory(told, 0, told.memory_bytes)

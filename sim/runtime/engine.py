@@ -1,4 +1,4 @@
-"""What executes machine steps: the functional simulator, or the generated Verilog."""
+"""The engines that execute machine steps: the functional simulator, and the generated Verilog."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from sim.rtl.memory import Dram
 from sim.runtime.image import Image
 
 CycleProgress = Callable[[int], None]
-"""Told how far a run has come, now and then: cycles on the RTL, words of the program on the functional simulator."""
+"""A function that is told how far a run has come: cycles on the RTL, words of the program on the functional simulator."""
 
 
 @dataclass
 class Measured:
-    """What an engine counted; cycles only where there are any."""
+    """The counts of an engine."""
 
     cycles: int | None = None
-    """None: the engine knows none."""
+    """The cycles of all steps, or None if the engine knows none."""
     steps: list[int] = field(default_factory=list)
-    """Cycles of each machine step."""
+    """The cycles of each machine step."""
     read_beats: int = 0
     write_beats: int = 0
     counters: dict[Unit, dict[Counter, int]] = field(default_factory=dict)
     trace: list[TraceEvent] = field(default_factory=list)
-    """Word offsets count from the first word of the program file, cycles from the first step's start."""
+    """The trace. Word offsets count from the first word of the program file, cycles from the first step's start."""
 
     @property
     def counted_cycles(self) -> int:
-        """Of an engine that counts them."""
+        """The cycles of an engine that counts them."""
         assert self.cycles is not None, "this engine knows no cycles"
         return self.cycles
 
 
 class Engine(Protocol):
     def run(self, words: Sequence[int], first_word: int, image: Image, measured: Measured) -> None:
-        """Execute one machine step on the image; adds what it counts."""
+        """Executes one machine step on the image, and adds what it counts."""
 
 
 class FunctionalEngine:
-    """Bits only, fast."""
+    """The functional simulator: it computes every bit, and knows no cycles."""
 
     def __init__(self, config: MachineConfig, progress: CycleProgress | None = None) -> None:
         self.machine = FunctionalMachine(config)
@@ -59,7 +59,7 @@ class FunctionalEngine:
 
 
 class RtlEngine:
-    """Bits and cycles, from the generated Verilog."""
+    """The generated Verilog in a simulator, which gives bits and cycles."""
 
     def __init__(
         self, config: MachineConfig, simulator: str = "verilator", *, trace: bool = False, stalls_seed: int | None = None,

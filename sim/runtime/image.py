@@ -18,7 +18,7 @@ _ALIGN = 4096
 
 
 class HostError(TilewrightError):
-    """An input that the network cannot take."""
+    """Raised for an input that the network cannot take."""
 
 
 class Image:
@@ -48,7 +48,7 @@ class Image:
         return value.reshape(buffer.host_shape or value.shape)
 
     def write(self, name: str, value: Array) -> None:
-        """Put the host's tensor where the machine reads it."""
+        """Puts the host's tensor where the machine reads it."""
         buffer = self._buffers[name]
         if value.size != math.prod(buffer.shape) or value.dtype != buffer.type:
             room = f"{buffer.type}{list(buffer.shape)}"

@@ -1,10 +1,10 @@
-"""onnxruntime as people run a quantised model: QDQ patterns become its integer kernels, floats are computed word by word.
+"""Settings of onnxruntime as people run a quantised model: QDQ patterns become integer kernels, floats are computed node by
+node.
 
-onnxruntime's own optimiser makes the replacement; of everything else that it would do to float nodes nothing is left on, and
-quantisations that the model names are all made.
-Two traps of its x86 kernels are taken out, neither of which changes what the model says: int8 activations are let
-into the integer kernels (as on ARM), and int8 weights beside uint8 activations are written as uint8 ones with
-zero-point 128, because without VNNI instructions the kernel for the mixture saturates its sums of two products at 16 bits.
+onnxruntime's own optimiser makes the replacement. Its other changes to float nodes are off, and all quantisations that the
+model names are made. Two traps of its x86 kernels are avoided, which does not change what the model says. int8 activations may
+use the integer kernels (as on ARM). int8 weights beside uint8 activations become uint8 weights with zero-point 128, because
+without VNNI instructions the kernel for the mixture saturates its sums of two products at 16 bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from onnx import TensorProto, numpy_helper
 from sim.runtime.sessions import onnxruntime
 
 FLOAT, INTEGER, WHOLE, EXACT = "float", "integer", "optimised", "optimised exactly"
-"""How onnxruntime reads a model: node by node; with integer kernels; with every optimisation; so too, without the traps."""
+"""The ways in which onnxruntime reads a model: node by node, with integer kernels, with every optimisation, and with every
+optimisation but without the traps."""
 ORACLES = (INTEGER, FLOAT)
 CHANGE_FLOATS = (
     "AttentionFusion", "BiasDropoutFusion", "BiasGeluFusion", "BiasSkipLayerNormFusion", "BiasSoftmaxFusion",
@@ -29,18 +30,18 @@ CHANGE_FLOATS = (
     "MatMulIntegerToFloatFusion", "MatMulScaleFusion", "MatMul_BatchNormalization_Fusion", "MatmulTransposeFusion",
     "QuickGeluFusion", "SimplifiedLayerNormFusion", "SkipLayerNormFusion",
 )  # fmt: skip
-"""Optimisers that compute float nodes in another order or with another kernel."""
+"""The optimisers that compute float nodes in another order or with another kernel."""
 JOINS_ROUNDINGS = ("DoubleQDQPairsRemover",)
-"""Optimisers that make one quantisation, to a range that the model does not name, of two that follow each other: a number that
-the model rounds twice is then rounded once."""
+"""The optimisers that join two quantisations in a row to one, with a range that the model does not name. A number that the
+model rounds twice is then rounded once."""
 _INT8_ALLOWED = "session.qdqisint8allowed"
 _WEIGHTS_OF = {"QLinearConv": (2, 3, 5), "QLinearMatMul": (2, 3, 5), "QGemm": (2, 3, 5)}
-"""Where the zero-point of the activation, the weights and their zero-point are."""
+"""The places of the activation's zero-point, of the weights, and of their zero-point among the inputs of a node."""
 _FUSED = ("Conv", "MatMul", "Gemm")
 
 
 def options(kind: str) -> tuple[onnxruntime.SessionOptions, tuple[str, ...]]:
-    """Of a session that reads models this way, and the optimisers to leave out."""
+    """The options of a session that reads models this way, and the optimisers to leave out."""
     chosen = onnxruntime.SessionOptions()
     chosen.graph_optimization_level = {
         FLOAT: onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
@@ -54,7 +55,7 @@ def options(kind: str) -> tuple[onnxruntime.SessionOptions, tuple[str, ...]]:
 
 
 def prepared(model: bytes, kind: str) -> bytes:
-    """What is loaded: without the traps, int8 weights beside uint8 activations become uint8 ones of the same real values."""
+    """The model to load. Without the traps, int8 weights beside uint8 activations become uint8 ones of the same real values."""
     if kind not in (INTEGER, EXACT):
         return model
     proto = onnx.load_model_from_string(model)
@@ -67,7 +68,7 @@ def prepared(model: bytes, kind: str) -> bytes:
 
 
 def traps(model: bytes) -> list[str]:
-    """Why onnxruntime with every optimisation may differ from its integer kernels on this model."""
+    """The reasons why onnxruntime with every optimisation may differ from its integer kernels on this model."""
     proto = onnx.load_model_from_string(model)
     weights = _Weights(proto)
     found = []
@@ -87,7 +88,7 @@ class _Weights:
         self.makers = {name: node for node in proto.graph.node for name in node.output}
 
     def mixed(self) -> Iterator[tuple[onnx.NodeProto, int, int, int]]:
-        """Node, and the places of weights, their zero-point and their scale among its inputs."""
+        """Yields a node, and the places of weights, their zero-point and their scale among its inputs."""
         found = set()
         for node in self.graph.node:
             if node.op_type in _WEIGHTS_OF:
@@ -111,7 +112,7 @@ class _Weights:
         return int(tensor.data_type) if tensor is not None else TensorProto.UNDEFINED
 
     def _unsigned(self, node: onnx.NodeProto, place: int) -> bool:
-        """A zero-point that is left out says uint8."""
+        """Whether the zero-point is uint8, which also holds for one that is left out."""
         missing = place >= len(node.input) or not node.input[place]
         return missing or self._type(node, place) == TensorProto.UINT8
 

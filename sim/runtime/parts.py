@@ -1,4 +1,4 @@
-"""Whether the parts of a program meet: each finds what it reads, in the type and shape in which it was made."""
+"""Checks that the parts of a program fit: each finds what it reads, in the type and shape in which it was made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sim.runtime.sessions import make_session, onnxruntime
 NUMPY_TYPES = {
     "tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16", "tensor(bool)": "bool",
 } | {f"tensor({sign}int{bits})": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}  # fmt: skip
-"""onnxruntime's names of element types."""
+"""NumPy's names of onnxruntime's element types."""
 REMEDY = "compile the model again"
 Array = NDArray[np.generic]
 Shape = Sequence[Any]
-"""Sizes; a name or None for one that is not known before the run."""
+"""The sizes of a tensor. A size that is not known before the run is a name or None."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class _Value:
     shape: Shape
 
     def meets(self, other: _Value) -> bool:
-        """As far as is known before the run: onnxruntime also says [] where a shape depends on the data."""
+        """Whether both can be the same tensor, as far as is known. onnxruntime also says [] where a shape depends on the
+        data."""
         if self.type != other.type or not self.shape or not other.shape:
             return self.type == other.type
         return len(self.shape) == len(other.shape) and all(
@@ -43,12 +44,12 @@ class _Value:
 
 
 def session(model: bytes, name: str = "model", kind: str = INTEGER) -> onnxruntime.InferenceSession:
-    """onnxruntime, reading as ``sim.runtime.oracle`` says; in float, if its optimiser makes an invalid model."""
+    """A session that reads as ``sim.runtime.oracle`` says, or in float if onnxruntime's optimiser makes an invalid model."""
     return loaded(model, name, kind)[0]
 
 
 def loaded(model: bytes, name: str = "model", kind: str = INTEGER) -> tuple[onnxruntime.InferenceSession, str]:
-    """A session, and how it reads the model."""
+    """A session, and the way in which it reads the model."""
     for reading in dict.fromkeys((kind, FLOAT)):
         try:
             chosen, without = options(reading)
@@ -64,7 +65,7 @@ def _first_line(error: Exception) -> str:
 
 
 def run_session(part: onnxruntime.InferenceSession, names: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
-    """What onnxruntime computes; a ``ProgramError`` if it cannot."""
+    """Returns what onnxruntime computes; raises ``ProgramError`` if it cannot."""
     try:
         results: list[Array] = part.run(list(names), dict(feeds))
     except Exception as error:
@@ -73,7 +74,8 @@ def run_session(part: onnxruntime.InferenceSession, names: Sequence[str], feeds:
 
 
 def host_sessions(program: Program) -> dict[str, onnxruntime.InferenceSession]:
-    """The CPU parts, loaded; a ``ProgramError`` if they, the buffers, and the network's inputs and outputs do not meet."""
+    """The sessions of the CPU parts. Raises ``ProgramError`` if these, the buffers, and the network's inputs and outputs do not
+    fit."""
     graphs: dict[str, CpuGraph] = {graph.name: graph for graph in program.cpu_graphs}
     sessions: dict[str, onnxruntime.InferenceSession] = {}
     buffers = {b.name: _Value(b.type, b.host_shape or b.shape) for b in program.buffers}
@@ -103,7 +105,7 @@ def host_sessions(program: Program) -> dict[str, onnxruntime.InferenceSession]:
 
 
 def _ends(program: Program) -> Iterator[tuple[str, Any]]:
-    """Inputs and outputs of the network, of types that arrays can have."""
+    """The inputs and outputs of the network, whose types must be those of arrays."""
     for kind, tensors in (("input", program.inputs), ("output", program.outputs)):
         for tensor in tensors:
             if tensor.type not in NUMPY_TYPES.values():

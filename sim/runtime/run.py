@@ -16,11 +16,11 @@ from sim.runtime.parts import host_sessions, run_session, session
 from sim.runtime.sessions import onnxruntime
 
 Progress = Callable[[int, int], None]
-"""Told the phases done and the phases in all."""
+"""A function that is told the phases done and the phases in all."""
 
 
 class Run:
-    """One program on one engine; ``image``, ``measured`` and ``outputs`` stay for a look afterwards."""
+    """One program on one engine. ``image``, ``measured`` and ``outputs`` can be read after a run."""
 
     def __init__(self, program: Program, engine: Engine) -> None:
         """``engine`` executes the machine steps of a call."""
@@ -43,8 +43,11 @@ class Run:
     def phases(
         self, inputs: Mapping[str, Array], progress: Progress | None = None
     ) -> Iterator[tuple[MachineStep, ...]]:
-        """The machine steps of each phase when they are to be executed on the image, at the same time or one after the other;
-        with the parts on the CPU in between. ``outputs`` are known at the end."""
+        """Yields the machine steps of each phase when the caller must execute them on the image, together or one after the
+        other.
+
+        It runs the parts on the CPU in between. ``outputs`` are known at the end.
+        """
         host = check_inputs(self.program.inputs, inputs)
         for name, value in host.items():
             if self.image.holds(name):
@@ -61,7 +64,7 @@ class Run:
         self.outputs = {name: host[name] if name in host else self.image.read(name) for name in names}
 
     def _cpu(self, part: onnxruntime.InferenceSession, host: dict[str, Array]) -> None:
-        """A CPU part takes host arrays and machine buffers, and leaves both."""
+        """Runs a CPU part, which reads host arrays and machine buffers, and writes both."""
         feeds = {
             value.name: host[value.name] if value.name in host else self.image.read(value.name) for value in part.get_inputs()
         }
@@ -74,7 +77,7 @@ class Run:
 
 @contextmanager
 def at(step: MachineStep) -> Iterator[None]:
-    """A fault in a step names the word of the whole program."""
+    """Changes a fault in a step so that it names the word of the whole program."""
     try:
         yield
     except MachineFault as fault:
@@ -82,7 +85,7 @@ def at(step: MachineStep) -> Iterator[None]:
 
 
 def run_on_cpu(program: Program, inputs: Mapping[str, Array], kind: str = INTEGER) -> dict[str, Array]:
-    """The quantised network in onnxruntime, which reads it as ``sim.runtime.oracle`` says."""
+    """Runs the quantised network in onnxruntime, which reads it as ``sim.runtime.oracle`` says."""
     names = [t.name for t in program.outputs]
     model = session(whole_model(program), kind=kind)
     return dict(zip(names, run_session(model, names, check_inputs(program.inputs, inputs)), strict=True))
@@ -97,7 +100,7 @@ def whole_model(program: Program) -> bytes:
 
 
 def check_inputs(expected: tuple[HostTensor, ...], given: Mapping[str, Array]) -> dict[str, Array]:
-    """The inputs by name, each of the right shape and type."""
+    """Returns the inputs by name; raises ``HostError`` unless each has the right shape and type."""
     wanted = ", ".join(f"{t.name} {t.type}{list(t.shape)}" for t in expected) or "none"
     if not isinstance(given, Mapping):
         raise HostError(f"inputs of type {type(given).__name__}: expected arrays by name, as {wanted}; give a dictionary")

@@ -1,4 +1,4 @@
-"""Images of a batch one after the other, each on all machines of a chip: phase by phase of a program for so many cores."""
+"""Runs the images of a batch one after the other, each on all machines of a chip, phase by phase."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run_together(
     program: Program, chip: Chip, memory: CommonMemory, feeds: Sequence[Mapping[str, Array]],
     progress: BatchProgress | None = None,
 ) -> Batch:  # fmt: skip
-    """All images; what stops one is raised when the other machines have ended their part of it."""
+    """Runs all images. A fault is raised when the other machines have ended their part of the phase."""
     for feed in feeds:
         check_inputs(program.inputs, feed)
     start, batch = chip.cycles, Batch([], [], [], [0] * len(chip.engines), 0)
@@ -39,7 +39,7 @@ def run_together(
 
 
 def _execute(run: Run, chip: Chip, memory: CommonMemory, phase: Sequence[MachineStep]) -> None:
-    """Each step on its machine, until all have ended; raises the first fault."""
+    """Runs each step on its machine until all have ended; raises the first fault."""
     bases = memory.put(run.image)
     for step in phase:
         chip.engines[step.core].begin(run.words(step), run.image, bases)
@@ -58,7 +58,7 @@ def _execute(run: Run, chip: Chip, memory: CommonMemory, phase: Sequence[Machine
 
 
 def _ended(chip: Chip, step: MachineStep, faults: list[MachineFault]) -> bool:
-    """Whether it is done, or has stopped for a fault, which is added."""
+    """Whether the step is done, or has stopped for a fault, which is added to ``faults``."""
     try:
         with at(step):
             return chip.engines[step.core].ended()

@@ -1,8 +1,8 @@
-"""The machine in standard cells: area in gate equivalents, the slowest path, and what its memories take.
+"""The machine in standard cells: area in gate equivalents, the slowest path, and the size of its memories.
 
 The cells are those of a public library for 0.18 um (Oklahoma State University's, in Debian's ``qflow-tech-osu018``), which a
-liberty file describes; paths are measured by OpenSTA, where it is there. Before placement wires weigh nothing and clocks are
-ideal: figures compare machines with each other, they promise no chip.
+liberty file describes. OpenSTA measures paths, where it is there. Before placement wires have no load and clocks are ideal. So
+figures compare machines with each other; they promise no chip.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ GATE, FLIP_FLOP = "NAND2X1", "DFFPOSX1"
 """The cell whose area is one gate equivalent, and the one that registers become."""
 FEATURE_UM = 0.18
 SRAM_F2_PER_BIT = 15.0 * 19.6
-"""Of a cell with a port to read and one to write, in squares of the feature size F, as CACTI 7 counts it
+"""The area of a bit whose cell has a port to read and one to write, in squares of the feature size F, as CACTI 7 counts it
 (``tech_params/180nm.dat``, ``parameter.cc``). A cell of one port has 146 F² with sides of 10 F and 14.6 F. Another port adds
 two pitches of wire, 5 F, to each side."""
 SRAM_OVERHEAD = 1.4
-"""Decoders and amplifiers beside the cells: an assumption, that 70 % of a memory are cells."""
+"""The factor for decoders and amplifiers beside the cells: an assumption that 70 % of a memory are cells."""
 SECONDS = 0.25
-"""Of a core for each 1 000 characters of Verilog."""
+"""The seconds of one core for each 1 000 characters of Verilog."""
 _MEMORY = re.compile(r"(?:\w+_)?memory_(?P<words>\d+)x(?P<bits>\d+)(?!\w*_async)\w*")
 _DRIVE = "set_driving_cell BUFX2\nset_load 20.0\n"
-"""What drives a module's inputs, and the femtofarads at its outputs: with them ``abc`` buffers and sizes."""
+"""The driver of a module's inputs, and the femtofarads at its outputs, for which ``abc`` buffers and sizes."""
 _STA = """\
 read_liberty cells.lib
 read_verilog mapped.v
@@ -57,15 +57,15 @@ report_worst_slack
 
 @dataclass(frozen=True)
 class Asic:
-    """What it takes."""
+    """The size and speed of a design."""
 
     tools: str
     gates: dict[str, float]
-    """Gate equivalents of each unit without memories, those of the top module by themselves among them."""
+    """The gate equivalents of each unit without memories; those of the top module itself are an entry of their own."""
     flip_flops: int
     sram_bits: int
     period_ns: float | None
-    """The shortest period of the clock, of paths that neither begin nor end in an SRAM; None without OpenSTA."""
+    """The shortest period of the clock, for paths that neither begin nor end in an SRAM; None without OpenSTA."""
     path: tuple[str, ...]
     """The cells on the slowest path."""
 
@@ -90,19 +90,19 @@ def liberty() -> Path:
 
 
 def cell_areas(text: str) -> dict[str, float]:
-    """Square micrometres of each cell of a liberty file."""
+    """The square micrometres of each cell of a liberty file."""
     cell = r"^ *cell *\((\w+)\) *\{\s*(?:[\w ]+: [^;{]+;\s*)*?area *: *([\d.]+)"
     return {name: float(area) for name, area in re.findall(cell, text, re.MULTILINE)}
 
 
 def sram_bits(module: str) -> int | None:
-    """Of a memory with registered reads; None of any other module, whose words are flip-flops."""
+    """The bits of a memory with registered reads. None for any other module, whose words are flip-flops."""
     found = _MEMORY.fullmatch(module)
     return int(found["words"]) * int(found["bits"]) if found else None
 
 
 def asic_of(config: MachineConfig, *, report: Report, cache: Path | str | None = None) -> Asic:
-    """Of a machine at its clock."""
+    """The size and speed of a machine at its clock."""
     periods = {"clk": 1000 / config.clock_mhz} | ({"clk2x": 500 / config.clock_mhz} if config.array_clock > 1 else {})
     return asic_of_design(split_design(core_verilog(config, cache)), periods, report=report, cache=cache)
 
@@ -110,8 +110,8 @@ def asic_of(config: MachineConfig, *, report: Report, cache: Path | str | None =
 def asic_of_design(
     design: Design, periods: Mapping[str, float], *, report: Report, cache: Path | str | None = None
 ) -> Asic:
-    """Map to cells, count, and measure; ``periods`` are the clocks', in ns, the first that of ``period_ns``. The same design
-    another time comes from the cache."""
+    """Maps to cells, counts, and measures. ``periods`` are those of the clocks in ns; the first clock gives ``period_ns``. The
+    same design comes from the cache the next time."""
     yosys, cells = find_tool("yosys"), liberty().read_text()
     report(f"yosys: {FIRST_RUN}")
     sta = shutil.which("sta")
@@ -137,12 +137,13 @@ def asic_of_design(
 
 
 def _logic(module: DesignModule) -> str:
-    """The module; of an SRAM its ports alone."""
+    """The text of the module; for an SRAM that of its ports alone."""
     return module.text if sram_bits(module.name) is None else module.stub
 
 
 def _script(top: str, picoseconds: float) -> str:
-    """Module by module, as on FPGAs: nothing is flattened. Wide nets get buffers, for the clock's period."""
+    """The script of yosys. It maps module by module, as on FPGAs; nothing is flattened. Wide nets get buffers for the clock's
+    period."""
     return (
         f"read_verilog modules.v; hierarchy -top {top}; synth -noabc -top {top}; dfflibmap -liberty cells.lib; "
         f"abc -liberty cells.lib -constr drive.txt -D {picoseconds:.0f}; clean; "
@@ -158,7 +159,7 @@ def _counted(
     cells = {name.removeprefix("\\"): found["num_cells_by_type"] for name, found in counted.items()}
 
     def gates(module: str) -> float:
-        """Of the module alone."""
+        """The gates of the module itself."""
         here = cells.get(module, {})
         unknown = sorted(kind for kind in here if kind not in areas and kind not in design.modules)
         if unknown:
@@ -182,7 +183,7 @@ def _counted(
 
 
 def _slowest(sta: str, top: str, periods: Mapping[str, float], work: Path) -> tuple[float, tuple[str, ...]]:
-    """Period and cells of the slowest path, by OpenSTA."""
+    """The period and the cells of the slowest path, by OpenSTA."""
     clocks = "\n".join(f"create_clock -name {name} -period {ns:.4f} [get_ports {name}]" for name, ns in periods.items())
     (work / "paths.tcl").write_text(_STA.format(top=top, clocks=clocks))
     status, output = run_process([sta, "-exit", "-no_splash", "paths.tcl"], work)

@@ -19,7 +19,7 @@ Pins = Mapping[str, Sequence[Bit]]
 
 
 class Kind(Enum):
-    """What a cell is to a path."""
+    """What a cell is for a path."""
 
     LUT = "LUT"
     WIDE = "multiplexer beside LUTs"
@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 LEVELS = {Kind.LUT: 1, Kind.WIDE: 0, Kind.CARRY: 1, Kind.MEMORY: 1, Kind.DSP: 1}
-"""Levels of logic that a passage counts; from one cell of a carry chain to the next it is none."""
+"""The levels of logic of a passage. From one cell of a carry chain to the next it counts none."""
 
 _KINDS = (
     (r"LUT\d|INV", Kind.LUT),
@@ -61,7 +61,7 @@ def is_clock(cell: str, pin: str) -> bool:
 
 
 def passages(cell: str, parameters: Mapping[str, str], inputs: Pins, outputs: Pins) -> Iterator[tuple[int, list[int]]]:
-    """Every output bit with the input bits that reach it within a clock cycle: none of them if it comes from a register."""
+    """Every output bit with the input bits that reach it within a clock cycle. A bit that comes from a register has none."""
     for pin, bits in outputs.items():
         through = {name: nets for name, nets in inputs.items() if _reaches(cell, parameters, name, pin)}
         for index, bit in enumerate(bits):
@@ -84,7 +84,7 @@ def _reaches(cell: str, parameters: Mapping[str, str], source: str, output: str)
 
 
 def _is_read(cell: str, source: str, output: str) -> bool:
-    """Whether an input is the address that an output is read at; written are all memories of LUTs with the clock."""
+    """Whether an input is the address that an output is read at. All memories of LUTs are written with the clock."""
     if cell == "TRELLIS_DPR16X4":
         return source == "RAD"
     if output == "DPO":
@@ -103,7 +103,7 @@ _DSP48_CASCADES = {"ACOUT": ("A", "ACASCREG"), "BCOUT": ("B", "BCASCREG")}
 
 
 def _through_dsp48(parameters: Mapping[str, str], source: str, output: str) -> bool:
-    """A register that the parameters do not mention is there, as Xilinx has it."""
+    """Whether an input reaches an output in a cycle. A register that the parameters do not mention is there, as with Xilinx."""
 
     def registered(name: str) -> bool:
         return int(parameters.get(name, "1"), 2) > 0
@@ -118,7 +118,7 @@ def _through_dsp48(parameters: Mapping[str, str], source: str, output: str) -> b
 
 
 def _through_multiplier(parameters: Mapping[str, str], source: str) -> bool:
-    """ECP5: registers are named by their clock, and there is none unless one is named."""
+    """The same for the ECP5. Registers are named by their clock, and there is none unless one is named."""
     if re.fullmatch(r"(CLK|CE|RST)\d", source):
         return False
     stops = ["REG_PIPELINE_CLK", "REG_OUTPUT_CLK", *([f"REG_INPUT{source[0]}_CLK"] if source[0] in "AB" else [])]

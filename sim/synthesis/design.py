@@ -25,14 +25,14 @@ class DesignModule:
 
     @cached_property
     def stub(self) -> str:
-        """What a user of the module must know: name and ports."""
+        """The name and the ports of the module, for modules that use it."""
         head, _, body = self.text.partition(");\n")
         return f"(* blackbox *)\n{head});\n{''.join(_PORT.findall(body))}endmodule\n"
 
 
 @dataclass(frozen=True)
 class Design:
-    """All modules; the first is the machine."""
+    """All modules. The first is the machine."""
 
     modules: dict[str, DesignModule]
     top: str
@@ -46,7 +46,7 @@ class Design:
             stack.extend(((*path, name), used) for name, used in self.modules[module].instances.items())
 
     def counts(self, below: str) -> Counter[str]:
-        """How many instances of each module there are in one, itself included."""
+        """The number of instances of each module in one, itself included."""
         found = Counter({below: 1})
         for used in self.modules[below].instances.values():
             found.update(self.counts(used))
@@ -59,7 +59,7 @@ def _plain(name: str) -> str:
 
 
 def split_design(verilog: str) -> Design:
-    """Cut the text at its modules."""
+    """Cuts the text at its modules."""
     texts = {_plain(match["name"]): match.group() for match in _MODULE.finditer(verilog)}
     if not texts:
         raise SynthesisError("Verilog of the machine: expected modules, found none")

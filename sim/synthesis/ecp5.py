@@ -1,12 +1,11 @@
-"""How yosys maps to an ECP5: ``synth_ecp5``, but sums of few bits in LUTs.
+"""The mapping of yosys to an ECP5: ``synth_ecp5``, but with sums of few bits in LUTs.
 
-A carry chain takes two LUTs for each two bits begun, two more where its carry leaves for a LUT, as that of each comparison
-does, and slices beside each other, which a crowded chip has no longer.
+A carry chain takes two LUTs for each two bits begun. It takes two more where its carry goes to a LUT, as that of each
+comparison does. It also needs slices beside each other, which a crowded chip lacks.
 """
 
 NARROW_BITS = 12
-"""The widest sum in LUTs. LUT cells of ``nano``, flattened and packed by nextpnr 0.11: 20 745 with none, 20 115 with 6 bits,
-19 816 with 9, 19 447 with 12, 19 074 with 16; but the wider, the slower."""
+"""The widest sum in LUTs. Wider sums there take fewer cells in all, but are slower."""
 
 
 def script(top: str) -> str:
@@ -15,15 +14,15 @@ def script(top: str) -> str:
 
 
 def to_gates(top: str, options: str = "") -> str:
-    """Those that make gates, carry chains, multipliers, memories and flip-flops."""
+    """The commands that make gates, carry chains, multipliers, memories and flip-flops."""
     narrow = f"techmap -map +/techmap.v t:$alu r:Y_WIDTH<={NARROW_BITS} %i; opt -fast"
     command = _command(top, options)
     return f"{command} begin:map_gates; {narrow}; {command} map_gates:map_luts"
 
 
 def to_cells(top: str, abc: str) -> str:
-    """Those that map gates: to LUTs by the same mapper in every version of yosys, to cells as ``synth_ecp5`` does it, for the
-    files of the family's cells have other names in each."""
+    """The commands that map gates: to LUTs by the same mapper in every version of yosys, and to cells as ``synth_ecp5`` does,
+    since the files of the family's cells have other names in each version."""
     return f"{abc}; clean; {_command(top)} map_cells:check"
 
 

@@ -1,4 +1,4 @@
-"""Nets that drive many pins: what a chip cannot carry across in a cycle is to be a tree of registers."""
+"""Finds nets that drive many pins. A chip cannot carry such a net across in a cycle, so it should be a tree of registers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sim.synthesis.mapping import Mapped
 from sim.synthesis.timing import Names, Point
 
 MOST = 300
-"""Pins that a net may drive."""
+"""The most pins that a net may drive."""
 
 
 @dataclass(frozen=True)
 class WideNet:
-    """A net with all the pins that it drives, in whatever module they are; those for clocks do not count."""
+    """A net with all the pins that it drives, in whatever module they are. Pins for clocks do not count."""
 
     pins: int
     driver: Point
     into: str
-    """How many pins of which kind: ``96 FF CE, 4 LUT I2``."""
+    """The number of pins of each kind: ``96 FF CE, 4 LUT I2``."""
 
 
 def wide_nets(mapped: Mapping[str, Mapped], top: str, sources: Mapping[str, str], *, most: int = MOST) -> list[WideNet]:

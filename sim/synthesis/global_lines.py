@@ -1,4 +1,4 @@
-"""Resets on an ECP5's global lines, on which nextpnr puts clocks alone."""
+"""Puts resets on an ECP5's global lines, which nextpnr gives to clocks alone."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 RESETS = 1000
-"""Flip-flops that a net resets at least, if it is to have a line."""
+"""The least flip-flops that a net must reset to have a line."""
 MOST_LINES = 4
-"""Of a chip's 16; the others are left to clocks."""
+"""The most lines for resets, of a chip's 16. The others are left to clocks."""
 
 
 def use_global_lines(path: Path) -> list[int]:
-    """Change the netlist of a flattened design that yosys wrote to ``path``: the widest resets go by a ``DCCA`` each, which
-    nextpnr places at the root of a global line. Logic that reads such a net stays where it is. Returns how many flip-flops
-    each line resets.
+    """Changes the netlist of a flattened design that yosys wrote to ``path``; returns how many flip-flops each line resets.
 
-    Between slices, the resets of a machine take wires that the router then lacks for everything else.
+    The widest resets go by a ``DCCA`` each, which nextpnr places at the root of a global line. Logic that reads such a net
+    stays where it is. Between slices, the resets of a machine take wires that the router then lacks for everything else.
     """
     netlist = json.loads(path.read_text())
     (top,) = (module for module in netlist["modules"].values() if int(module["attributes"].get("top", "0"), 2))

@@ -1,6 +1,6 @@
 """The mapped machine as a graph of nets: which of them reach which within a clock cycle, and how deep each one is.
 
-Modules are put together over all their instances, down to single bits, so a path is followed through any number of them.
+Modules are joined over all their instances, down to single bits. So a path is followed through any number of them.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ class End:
 
 @dataclass
 class NetGraph:
-    """Nets are numbers; ``sources`` and ``kinds`` are by net, for those that a cell drives."""
+    """The graph. Nets are numbers; ``sources`` and ``kinds`` have the nets that a cell drives."""
 
     instances: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
-    """Path and module of every instance; the machine itself is number 0."""
+    """The path and the module of every instance. The machine itself is number 0."""
     sources: dict[int, list[int]] = field(default_factory=dict)
     kinds: dict[int, Kind] = field(default_factory=dict)
     drivers: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """Instance and cell that drive a net."""
+    """The instance and the cell that drive a net."""
     carries: set[int] = field(default_factory=set)
-    """Nets from one cell of a carry chain to the next."""
+    """The nets from one cell of a carry chain to the next."""
     ends: list[End] = field(default_factory=list)
     loads: dict[int, Counter[str]] = field(default_factory=dict)
-    """Pins that a net drives, by kind of cell and pin, as ``FF CE``; those for clocks do not count."""
+    """The pins that a net drives, by kind of cell and pin, as ``FF CE``. Pins for clocks do not count."""
     inputs: dict[int, str] = field(default_factory=dict)
-    """Inputs of the machine by net."""
+    """The inputs of the machine by net."""
 
     def levels(self, net: int, source: int) -> int:
-        """Levels of logic from a source of a net to the net."""
+        """The levels of logic from a source of a net to the net."""
         return 0 if source in self.carries and self.kinds[net] is Kind.CARRY else LEVELS.get(self.kinds[net], 0)
 
     def depths(self) -> dict[int, int]:
-        """Levels of logic before each net, by the longest way; nets that nothing in the cycle reaches are not there."""
+        """The levels of logic before each net, by the longest way. Nets that nothing in the cycle reaches are left out."""
         waiting = {net: len(set(sources)) for net, sources in self.sources.items()}
         readers: dict[int, list[int]] = {}
         for net, sources in self.sources.items():
@@ -81,7 +81,7 @@ class NetGraph:
 
 
 def build_graph(mapped: Mapping[str, Mapped], top: str) -> NetGraph:
-    """Put the modules together, from the top down."""
+    """Joins the modules from the top down."""
     graph = NetGraph()
     merged = _Merged()
     _place(graph, merged, mapped, (), top, {})
@@ -100,7 +100,7 @@ def build_graph(mapped: Mapping[str, Mapped], top: str) -> NetGraph:
 
 
 class _Merged:
-    """Numbers of nets, some of which turn out to be the same net."""
+    """The numbers of nets, some of which turn out to be the same net."""
 
     def __init__(self) -> None:
         self._above: list[int] = []
@@ -126,7 +126,7 @@ def _place(
     module: str,
     outside: Mapping[str, list[int | None]],
 ) -> None:
-    """One instance, whose ports are connected to nets ``outside``, and those in it."""
+    """Adds one instance, whose ports are connected to the nets ``outside``, and the instances in it."""
     netlist = mapped[module].netlist
     number = len(graph.instances)
     graph.instances.append((path, module))

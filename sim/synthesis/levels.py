@@ -12,7 +12,8 @@ from sim.synthesis.tools import find_tool
 
 
 def levels_of(config: MachineConfig, target: Target, *, report: Report) -> int:
-    """Synthesises what is new; nothing is optimised across modules, so the figure is from above."""
+    """The levels of the deepest path. New modules are synthesised. Nothing is optimised across modules, so it is an upper
+    bound."""
     placed = target.places_cascades(config)
     design = split_design(core_verilog(config, dsp48e2=placed))
     mapped = map_modules(design, target, find_tool("yosys"), report=report, jobs=default_jobs())

@@ -1,8 +1,7 @@
-"""Modules mapped to the cells of an FPGA, each kept in a cache under the hash of what it was made from.
+"""Maps modules to the cells of an FPGA, and keeps each in a cache under the hash of what it was made from.
 
-A change of one module costs the synthesis of that module: the others come from the cache. What is new is mapped in few runs of
-yosys, for each run reads the family's cell library first (three seconds); nothing is flattened, so it is all the same
-with whom a module shares a run.
+A change of one module costs the synthesis of that module alone. New modules are mapped in few runs of yosys, since each run
+first reads the family's cell library. Nothing is flattened, so it does not matter which modules share a run.
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from sim.synthesis.targets import Target
 from sim.synthesis.tools import SynthesisError, Tool
 
 LEAST_RUN = 60_000
-"""Bytes of Verilog that one run of yosys is worth."""
+"""The least bytes of Verilog for which a run of yosys is worth its start."""
 RUNS = 8
-"""Into how many runs a whole machine is divided, for progress and to use several cores."""
+"""The number of runs that a whole machine is divided into, for progress and to use several cores."""
 SCOPES = "t:$scopeinfo"
-"""Cells of newer versions of yosys, which tell where flattened modules were."""
+"""The cells of newer versions of yosys that tell where flattened modules were."""
 FORM = "3"
-"""Of what is kept: a new one takes nothing from a cache of the old."""
+"""The form of what is kept. A new form takes nothing from a cache of the old."""
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """A module as cells of the FPGA; instances of other modules are cells, too."""
+    """A module as cells of the FPGA. Instances of other modules are cells, too."""
 
     name: str
     path: Path
     cells: dict[str, int]
-    """How many cells of each type there are, other modules left out."""
+    """The number of cells of each type, other modules left out."""
 
     @cached_property
     def netlist(self) -> dict[str, Any]:
@@ -58,7 +57,7 @@ class Mapped:
 def map_modules(
     design: Design, target: Target, yosys: Tool, *, report: Report, jobs: int = 1, cache: Path | str | None = None
 ) -> dict[str, Mapped]:
-    """Every module of a design on that family."""
+    """Maps every module of a design to the family."""
     folder = _folder(cache)
     paths = {name: folder / f"{_key(design, module, target, yosys)}.json" for name, module in design.modules.items()}
     missing = [design.modules[name] for name, path in paths.items() if not path.exists()]
@@ -69,7 +68,7 @@ def map_modules(
 def map_flattened(
     design: Design, target: Target, yosys: Tool, *, report: Report, cache: Path | str | None = None
 ) -> Mapped:
-    """The whole design as one module."""
+    """Maps the whole design as one module."""
     texts = [module.text for module in design.modules.values()]
     script = target.flat_script
     path = _folder(cache) / f"{_hash(script, yosys.version, *texts)}.json"
@@ -101,7 +100,7 @@ def _folder(cache: Path | str | None) -> Path:
 
 
 def _runs(modules: Sequence[DesignModule]) -> list[list[DesignModule]]:
-    """Modules in runs of about the same length of text, the longest first."""
+    """The modules in runs of about the same length of text, the longest first."""
     limit = max(LEAST_RUN, sum(len(module.text) for module in modules) // RUNS)
     runs: list[list[DesignModule]] = []
     room = 0
@@ -127,7 +126,7 @@ def _synthesise(
     report: Report,
     jobs: int,
 ) -> None:
-    """Map what the cache lacks; whatever ends the wait ends the runs, and what is mapped by then is kept."""
+    """Maps what the cache lacks. Whatever ends the wait ends the runs; what is mapped by then is kept."""
     ended = threading.Event()
 
     def end_with_the_others() -> None:
@@ -162,7 +161,7 @@ def _run(
     paths: Mapping[str, Path],
     tick: Callable[[], None],
 ) -> None:
-    """One run of yosys; modules that others of the run use are stubs to it unless they are in it."""
+    """Makes one run of yosys. Other modules that those of the run use are stubs in it."""
     names = {module.name for module in run}
     stubs = {used: design.modules[used].stub for module in run for used in module.instances.values() if used not in names}
     keep = "".join(f"  (* keep *) \\{module.name} u{number} ();\n" for number, module in enumerate(run))
@@ -173,7 +172,7 @@ def _run(
 
 
 def _mapped(text: str, script: str, yosys: Tool, tick: Callable[[], None]) -> dict[str, Any]:
-    """Modules in yosys' JSON."""
+    """The mapped modules as yosys' JSON."""
     with temporary_folder() as work:
         (work / "modules.v").write_text(text)
         yosys.run(["-q", "-p", f"read_verilog modules.v; {script}; delete =p:* {SCOPES}; write_json mapped.json"], work, tick)
@@ -182,7 +181,7 @@ def _mapped(text: str, script: str, yosys: Tool, tick: Callable[[], None]) -> di
 
 
 def _plain(module: dict[str, Any]) -> dict[str, Any]:
-    """Of yosys' JSON what levels of logic depend on."""
+    """The parts of yosys' JSON that levels of logic depend on."""
     return {
         "ports": {name: [port["direction"], port["bits"]] for name, port in module["ports"].items()},
         "cells": {
@@ -201,12 +200,12 @@ def _plain(module: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep(path: Path, netlist: dict[str, Any], design: Design) -> None:
-    """First the netlist, then the counts, whose presence says that both are there."""
+    """Writes first the netlist, then the counts, whose presence says that both are there."""
     cells = Counter(kind for kind, *_ in netlist["cells"].values() if kind not in design.modules)
     write_atomically(path.with_suffix(".net.gz"), gzip.compress(json.dumps(netlist).encode(), 3, mtime=0))
     write_atomically(path, json.dumps(dict(sorted(cells.items()))).encode())
 
 
 def default_jobs() -> int:
-    """One run for each core, but no more than there are runs."""
+    """The number of runs at a time: one for each core, but no more than there are runs."""
     return min(RUNS, os.cpu_count() or 1)

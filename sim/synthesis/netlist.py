@@ -1,4 +1,4 @@
-"""A machine as the cells of an ECP5, in Verilog that simulators take in place of the generated one."""
+"""A machine as the cells of an ECP5, in Verilog that simulators take in place of the generated Verilog."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sim.synthesis.mapping import Report
 from sim.synthesis.tools import find_tool
 
 CELLS = Path(__file__).with_name("ecp5_cells.v")
-"""Models of what yosys has no model of that it can write out."""
+"""Models of the cells for which yosys has no model that it can write out."""
 _WRITTEN = (
     "read_verilog -overwrite +/ecp5/cells_sim.v; blackbox TRELLIS_DPR16X4; hierarchy -top {top}; proc; flatten; opt_expr; "
     "opt_clean; write_verilog -noattr netlist.v"
 )
-"""LUTs, carries and flip-flops become what yosys' own models say of them; memories and multipliers stay instances."""
+"""The commands that replace LUTs, carries and flip-flops by yosys' models; memories and multipliers stay instances."""
 
 
 def ecp5_netlist(verilog: str, top: str, *, report: Report) -> str:
-    """The module ``top``, flattened and mapped as it is placed, with models of its cells; its ports are those of the original.
+    """The module ``top``, flattened and mapped as it is placed, with models of its cells. It has the ports of the original.
 
     Memories and registers begin with the values that the bitstream would give them.
     """

@@ -1,4 +1,4 @@
-"""The machine placed and routed on an ECP5, by nextpnr: what it takes, how fast its clock may be, and what holds it up."""
+"""The machine placed and routed on an ECP5, by nextpnr: what it takes, how fast its clock may be, and its slowest path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOCK, FAST_CLOCK = "clk", "clk2x"
 WRAPPER = "placed"
 Report = Callable[[str], None]
 YOSYS_SECONDS, PLACED_SECONDS, ROUTED_SECONDS = 0.1, 0.22, 0.5
-"""For each 1 000 characters of Verilog: what the tools from PyPI are expected to take."""
+"""The seconds that the tools from PyPI are expected to take for each 1 000 characters of Verilog."""
 _PORT = re.compile(
     r"^\s*(?P<way>input|output)(?: (?:wire|reg))? (?:\[(?P<top>\d+):0\] )?(?P<name>\\?\S+?)\s*[;,]?$", re.MULTILINE
 )
@@ -32,7 +32,7 @@ _SUFFIX = re.compile(rf"_(?:{'|'.join(_CELLS)})(?:_|$).*|\[\d+\]$|\$.*$")
 
 @dataclass(frozen=True)
 class Step:
-    """One cell of the critical path: the delay up to its output, and what it is."""
+    """One cell of the critical path, and the delay up to its output."""
 
     kind: str
     nanoseconds: float
@@ -49,9 +49,9 @@ class Placed:
     mhz: float
     asked_mhz: float
     cells: dict[str, tuple[int, int]]
-    """Used and available, by type."""
+    """The cells used and available, by type."""
     path: tuple[Step, ...]
-    """Empty where nothing was routed: nextpnr tells the path of what it routed."""
+    """The critical path; empty if nothing was routed, since nextpnr tells only the path of what it routed."""
 
 
 def place(
@@ -66,7 +66,7 @@ def place(
     seed: int = 1,
     folder: Path | None = None,
 ) -> Placed:
-    """Synthesise, place and route; netlist, logs and nextpnr's report are left in ``folder`` if one is given."""
+    """Synthesises, places and routes. Netlist, logs and nextpnr's report are left in ``folder`` if one is given."""
     yosys, nextpnr = find_tool("yosys"), find_tool("nextpnr-ecp5")
     tools: list[str] = []
     design, work_of = split_design(verilog), len(verilog) / 1000
@@ -97,7 +97,7 @@ def place(
 
 
 def wrapper(top: DesignModule) -> str:
-    """A module with four pins in place of hundreds: a shift register feeds the inputs, outputs are registered and folded."""
+    """A module with few pins in place of hundreds: a shift register feeds the inputs, and outputs are registered and folded."""
     ports = [(port["way"], port["name"], int(port["top"] or 0) + 1) for port in _PORT.finditer(top.stub)]
     into = [(name, bits) for way, name, bits in ports if way == "input" and name not in (CLOCK, FAST_CLOCK)]
     clocks = [name for _, name, _ in ports if name in (CLOCK, FAST_CLOCK)]
@@ -124,7 +124,7 @@ def wrapper(top: DesignModule) -> str:
 
 
 def _run(tool: Tool, arguments: list[str], work: Path, report: Report, log: str, pattern: str, seconds: float) -> None:
-    """Run a tool, telling the last thing that its log says it does, and about how long it still takes of so many seconds."""
+    """Runs a tool. It tells the last thing that the tool's log says, and about how long the tool still takes of ``seconds``."""
     pace = Pace(seconds)
 
     def tick() -> None:
@@ -144,12 +144,12 @@ def _tail(path: Path, most: int = 20_000) -> str:
 
 
 def estimated(log: str) -> dict[str, float]:
-    """MHz of each clock as nextpnr's log tells them after placement: its report has none until there are routes."""
+    """The MHz of each clock from nextpnr's log after placement, since its report has none until there are routes."""
     return {name: float(mhz) for name, mhz in re.findall(r"Max frequency for clock '([^']+)': ([\d.]+) MHz", log)}
 
 
 def _slowest(achieved: Mapping[str, float]) -> str:
-    """The slowest clock; there is one."""
+    """The slowest clock; an error if there is none."""
     if not achieved:
         raise SynthesisError("nextpnr's report: expected a clock, found none; is there a register in the design?")
     return min(achieved, key=lambda name: achieved[name])
@@ -168,6 +168,6 @@ def _steps(paths: list[dict[str, Any]], clock: str, design: Design, sources: Map
 
 
 def point_of(cell: str, sources: Mapping[str, str]) -> Point:
-    """The signal that a cell was named after: nextpnr's cells bear the names of what yosys mapped."""
+    """The signal that a cell was named after. nextpnr's cells bear the names of what yosys mapped."""
     signal = _SUFFIX.sub("", cell.removeprefix("dut."))
     return Point(signal, sources.get(signal, ""))

@@ -15,27 +15,27 @@ from sim.synthesis.targets import Target
 from sim.synthesis.tools import FIRST_RUN, find_tool
 
 REST = "(wiring)"
-"""What the top module itself consists of."""
+"""The name for the cells of the top module itself."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Resources of each kind."""
+    """The resources of each kind that a machine takes."""
 
     target: Target
     yosys: str
     total: dict[str, float]
     units: dict[str, dict[str, float]]
-    """By instance in the top module: a unit with everything in it."""
+    """The resources by instance in the top module: a unit with everything in it."""
     modules: dict[str, tuple[int, dict[str, float]]]
-    """By module: how often it is there, and one of it without the modules in it."""
+    """For each module how often it is there, and the resources of one without the modules in it."""
 
 
 def size_of(
     config: MachineConfig, target: Target, *, report: Report, jobs: int | None = None, cache: Path | str | None = None,
     flat: bool = False,
 ) -> Size:  # fmt: skip
-    """Synthesise what is new, and count; ``flat``: as one module, without units."""
+    """Synthesises what is new, and counts. ``flat``: as one module, without units."""
     yosys = find_tool("yosys")
     report(f"yosys: {FIRST_RUN}")
     version = yosys.version
@@ -50,7 +50,7 @@ def size_of(
 
 
 def count(design: Design, mapped: Mapping[str, Mapped], target: Target, yosys: str) -> Size:
-    """Add up the modules over all their instances: nothing is optimised across modules."""
+    """Adds up the modules over all their instances. Nothing is optimised across modules."""
 
     def cells_below(module: str) -> Counter[str]:
         cells: Counter[str] = Counter()

@@ -18,27 +18,28 @@ class Target:
 
     name: str
     to_gates: str
-    """yosys commands that make gates, carry chains, DSPs and memories of the modules below ``{top}``; none is flattened."""
+    """The yosys commands that make gates, carry chains, DSPs and memories of the modules below ``{top}``. None is flattened."""
     to_cells: str
-    """Those that map the gates."""
+    """The yosys commands that map the gates."""
     resources: Mapping[str, Cells]
-    """How many of each kind of resource a cell takes."""
+    """For each kind of resource how many of it each cell takes."""
     free: frozenset[str]
-    """Cells that take none: pads, and what stands beside LUTs in any case."""
+    """The cells that take no resource: pads, and what stands beside LUTs in any case."""
     seconds: float
-    """Of a core, for each 1 000 characters of Verilog: what yosys from PyPI is expected to take."""
+    """The seconds of one core that yosys from PyPI is expected to take for each 1 000 characters of Verilog."""
     dsp48e2: bool = False
     """Whether it has DSP48E2, whose registers and cascades yosys does not find by itself."""
 
     @property
     def script(self) -> str:
-        """Maps modules one by one: nothing is optimised across their boundaries."""
+        """The commands that map modules one by one. Nothing is optimised across their boundaries."""
         return f"{self.to_gates}; {self.to_cells}"
 
     @property
     def flat_script(self) -> str:
-        """Maps all below ``{top}`` as one module. It is flattened before gates are mapped, not before they are made: yosys
-        0.23 looks for each multiplexer at each net of its module (``opt_muxtree``), more than an hour for ``base`` in one."""
+        """The commands that map all below ``{top}`` as one module. It is flattened after gates are made and before they are
+        mapped: yosys 0.23 looks for each multiplexer at each net of its module (``opt_muxtree``), which takes too long in one
+        large module."""
         return f"{self.to_gates}; flatten; opt_expr -noclkinv; opt_merge; opt_clean; {self.to_cells}"
 
     def places_cascades(self, config: MachineConfig) -> bool:
@@ -46,7 +47,7 @@ class Target:
         return self.dsp48e2 and config.dsp_packing
 
     def used(self, cells: Mapping[str, int]) -> dict[str, float]:
-        """Resources of each kind; a cell that nobody counts is refused."""
+        """The resources of each kind; raises ``SynthesisError`` for a cell that is not known."""
         unknown = set(cells).difference(self.free, *self.resources.values())
         if unknown:
             names = ", ".join(sorted(unknown))
@@ -63,14 +64,14 @@ _XILINX_MEMORY: Cells = {
     "RAM32M16": 8, "RAM64M8": 8, "RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2,
     "RAM256X1S": 4, "RAM512X1S": 8,
 }  # fmt: skip
-"""LUTs that one cell of distributed memory takes (Xilinx UG574)."""
+"""The LUTs that one cell of distributed memory takes (Xilinx UG574)."""
 _XILINX_FLIP_FLOPS: Cells = dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1)
 _XILINX_FREE = frozenset({"BUFG", "IBUF", "OBUF", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9"})
 
 
 def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
-    """``synth_xilinx`` with the mapper ``abc`` in all its versions, and without wide multiplexers (MUXF7 to MUXF9), for
-    which yosys spends as many LUTs again."""
+    """A family of ``synth_xilinx``, with the mapper ``abc`` in all its versions, and without wide multiplexers (MUXF7 to
+    MUXF9), for which yosys spends as many LUTs again."""
     to_gates = f"synth_xilinx -family {name} -nowidelut -noiopad -noclkbuf -top {{top}} -run begin:map_luts"
     to_cells = (
         "opt_expr -mux_undef -noclkinv; abc -luts 2:2,3,6:5; clean; techmap -map +/xilinx/ff_map.v; "
@@ -89,7 +90,7 @@ def _xilinx(name: str, dsp: str, block: str, half: str) -> Target:
 
 
 _ECP5_MEMORY: Cells = {"TRELLIS_DPR16X4": 6}
-"""Four LUTs hold the words, the two beside them become the write port."""
+"""The LUTs of a cell: four hold the words, and the two beside them become the write port."""
 _ECP5 = Target(
     "ecp5",
     to_gates("{top}", "-noflatten "),

@@ -1,4 +1,4 @@
-"""The deepest combinational paths of a mapped machine, with the places in the source that they begin and end at."""
+"""The deepest combinational paths of a mapped machine, with the places in the source where they begin and end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MARKS = {Kind.FF: "FF", Kind.BRAM: "BRAM", Kind.DSP: "DSP", Kind.MEMORY: "LUTRAM
 
 @dataclass(frozen=True)
 class Point:
-    """A signal of the machine, and the line that makes it (empty where the generator of the netlist does not know)."""
+    """A signal of the machine, and the line that makes it. The line is empty where the generator of the netlist does not know
+    it."""
 
     signal: str
     source: str
@@ -24,22 +25,24 @@ class Point:
 
 @dataclass(frozen=True)
 class DeepPath:
-    """The deepest way to one register, memory or output; ``ends`` others are like it: bits of it, and copies of its module."""
+    """The deepest path to one register, memory or output. ``ends`` counts all that are like it: its bits, and copies of its
+    module."""
 
     levels: int
     cells: str
-    """What it goes through, as ``FF LUT carry LUT FF``; a number before a mark says how often in a row."""
+    """The cells on it, as ``FF LUT carry LUT FF``; a number before a mark says how many there are in a row."""
     begin: Point
     end: Point
     through: tuple[str, ...]
     """The instances on its way, each named once."""
     ends: int
     fan_out: int
-    """The greatest of the nets on its way: pins that it drives."""
+    """The greatest number of pins that a net on it drives."""
 
 
 def deepest_paths(mapped: Mapping[str, Mapped], top: str, sources: Mapping[str, str], *, most: int = 20) -> list[DeepPath]:
-    """The deepest first; one for each register, memory or output of a module, however many bits and instances it has."""
+    """The deepest paths, the deepest first: one for each register, memory or output of a module, whatever its bits and
+    instances."""
     graph = build_graph(mapped, top)
     depths = graph.depths()
     names = Names(graph, mapped, sources)
@@ -70,7 +73,7 @@ def _path(graph: NetGraph, depths: Mapping[int, int], names: Names, end: End, al
 
 
 def _runs(marks: Sequence[str]) -> Iterator[str]:
-    """``LUT LUT carry`` as ``2 LUT``, ``carry``."""
+    """Joins equal marks in a row: ``LUT LUT carry`` becomes ``2 LUT``, ``carry``."""
     count = 0
     for index, mark in enumerate(marks):
         count += 1
@@ -80,7 +83,7 @@ def _runs(marks: Sequence[str]) -> Iterator[str]:
 
 
 class Names:
-    """What nets and cells are called in the Verilog."""
+    """The names of nets and cells in the Verilog."""
 
     def __init__(self, graph: NetGraph, mapped: Mapping[str, Mapped], sources: Mapping[str, str]) -> None:
         self._graph = graph
@@ -89,7 +92,7 @@ class Names:
         self._of_module = cache(self._name_bits)
 
     def _name_bits(self, module: str) -> dict[int, str]:
-        """The shortest name of every bit of a module; one that the back end made only where there is no other."""
+        """The shortest name of every bit of a module. A name of the back end counts only where there is no other."""
         found: dict[int, str] = {}
         nets = [(name.lstrip("\\"), bits) for name, bits in self._mapped[module].netlist["netnames"].items()]
         for name, bits in sorted(nets, key=lambda net: (net[0].startswith("$"), len(net[0]), net[0])):
@@ -99,7 +102,7 @@ class Names:
         return found
 
     def _cell(self, instance: int, cell: str) -> tuple[Kind, str]:
-        """The kind of a cell, and the name of the first of its outputs that has one; else its own."""
+        """The kind of a cell, and the name of the first of its outputs that has one, or else the cell's own name."""
         module = self._graph.instances[instance][1]
         kind, _, _, outputs = self._mapped[module].netlist["cells"][cell]
         names = self._of_module(module)
@@ -116,7 +119,7 @@ class Names:
         return Point(signal, self._sources.get(signal) or self._near(path))
 
     def _near(self, path: tuple[str, ...]) -> str:
-        """For a memory, which is a module without a source: the file of what it is in."""
+        """The file of what a memory lies in, since a memory is a module without a source."""
         for length in range(len(path), 0, -1):
             inside = ".".join(path[:length]) + "."
             beside = (place for name, place in self._sources.items() if name.startswith(inside) and name.count(".") == length)
@@ -126,7 +129,7 @@ class Names:
         return ""
 
     def net(self, net: int) -> Point:
-        """Where a path begins."""
+        """The point at which a path begins with that net."""
         if net not in self._graph.drivers:
             return Point("an input of the machine", "")
         instance, cell = self._graph.drivers[net]

@@ -1,4 +1,4 @@
-"""The open tools of the optional group ``flow``, which decide; native ones, a second opinion, where they are asked for."""
+"""The open tools of the optional group ``flow``. Native tools serve as a second opinion where they are asked for."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from sim.rtl.process import run_process
 
 INSTALL = "pip install 'tilewright[flow]'"
 NATIVE = "TILEWRIGHT_NATIVE"
-"""Variable of the environment: names, with commas between them, of the tools that are to be native."""
+"""The environment variable with the names, separated by commas, of the tools that are to be native."""
 TRIED = {
     "yosys": "yosys 0.70 from PyPI, native 0.23",
     "nextpnr-ecp5": "nextpnr-ecp5 0.11.1 from PyPI, native 0.11.1",
     "ecppack": "ecppack 1.4 from PyPI",
 }
-"""What each tool's use here was tried with."""
+"""The versions that the use of each tool was tried with."""
 FIRST_RUN = "the first run of a tool from PyPI translates it, which takes a minute or two"
 WORDS_OF_AN_ERROR = ("ERROR", "Error", "error:", "terminate called", "wasm trap")
 LAST_LINES = 4
 LOG = "yosys.log"
-"""yosys' own log. The one from PyPI writes nothing elsewhere once ``abc`` has run, not even why it fails."""
+"""yosys' own log. yosys from PyPI writes nothing elsewhere once ``abc`` has run, not even why it fails."""
 
 
 class SynthesisError(TilewrightError):
-    """A tool that is missing or failed, or a netlist that nobody understands."""
+    """Raised for a tool that is missing or failed, or for a netlist that cannot be understood."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Tool:
 
     @property
     def version(self) -> str:
-        """Name and number, as ``yosys 0.23``; part of the key of everything that it makes."""
+        """The name and version, as ``yosys 0.23``. It is part of the key of everything that the tool makes."""
         return _version(self.name, self.path)
 
     def run(self, arguments: list[str], cwd: Path, tick: Callable[[], None] | None = None) -> str:
-        """Run it, and return what it printed; if it fails, the error has its own words."""
+        """Runs it; returns what it printed. If it fails, the error has the tool's own words."""
         version = self.version
         log = cwd / LOG
         if self.name == "yosys":
@@ -79,7 +79,8 @@ def last_words(*texts: str) -> str:
 
 @cache
 def _version(name: str, path: str) -> str:
-    """What it says. One process at a time asks: a first run of a tool from PyPI writes its translation where all read it."""
+    """The version that the tool tells. One process at a time asks, since a first run of a tool from PyPI writes its translation
+    where all read it."""
     flag = "-V" if name == "yosys" else "--version"
     folder = cache_directory()
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,8 +91,11 @@ def _version(name: str, path: str) -> str:
 
 
 def find_tool(name: str) -> Tool:
-    """``yosys``, ``nextpnr-ecp5`` or ``ecppack``: the WebAssembly build from PyPI, which is pinned, beside this Python or on
-    PATH; the native one where that is missing, or where ``TILEWRIGHT_NATIVE`` names the tool."""
+    """Finds ``yosys``, ``nextpnr-ecp5`` or ``ecppack``.
+
+    This is the WebAssembly build from PyPI, which is pinned, beside this Python or on PATH. It is the native tool where that
+    build is missing, or where ``TILEWRIGHT_NATIVE`` names the tool.
+    """
     native, beside = shutil.which(name), Path(sys.executable).parent / f"yowasp-{name}"
     if name in os.environ.get(NATIVE, "").replace(",", " ").split():
         if native is None:

@@ -153,5 +153,5 @@ def command(
 
 
 def _decibels(value: float) -> float | None:
-    """None: exact."""
+    """The number of decibels as printed; exact is none."""
     return None if math.isinf(value) else round(value, 2)

@@ -18,7 +18,7 @@ from tilewright.printing import say
 
 SPARE_PERCENT = round(100 * SPARE)
 MOST = 5
-"""Machines that are suggested."""
+"""The most machines that are suggested."""
 
 
 @click.group(cls=SuggestingGroup)
@@ -118,7 +118,7 @@ def suggest(chip: str, model: Path | None, spare: int, output: Path | None, as_j
 
 
 def _chip(config: MachineConfig) -> str:
-    """``2 on XCZU9EG: 274,080 LUT, ...``."""
+    """A chip in a line: ``2 on XCZU9EG: 274,080 LUT, ...``."""
     chip = chip_of(config.chip)
     if chip is None:
         return "for no chip"

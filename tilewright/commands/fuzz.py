@@ -120,7 +120,7 @@ def _programs(
     machine: MachineConfig | int, seed: int, count: int, engine: str, output: Path, keep_going: bool, how: How,
     as_json: bool,
 ) -> Exit:  # fmt: skip
-    """``machine``: or how many random ones."""
+    """Runs random programs on the machine, or on so many random machines."""
     run: Callable[..., FuzzReport]
     if isinstance(machine, int):
         from sim.random.fuzz import run_machines as run

@@ -15,7 +15,7 @@ from tilewright.progress import stage_reporter
 
 DEVICES = ("25k", "85k")
 PLACERS = ("static", "heap")
-"""Of nextpnr, the first of which makes shorter wires on a crowded chip."""
+"""The placers of nextpnr. The first one makes shorter wires on a crowded chip."""
 
 
 @click.command()

@@ -18,7 +18,7 @@ from tilewright.progress import stage_reporter
 DEFAULT_FAMILY = "xcup"
 CELLS = "osu018"
 SHOWN = 12
-"""Cells of the slowest path, of its end."""
+"""The most cells of the slowest path that are shown, from its end."""
 
 
 @click.command()

@@ -1,1 +1,1 @@
-"""A partition explained: reasons as text, and a picture."""
+"""Explains a partition: reasons as text, and a picture."""

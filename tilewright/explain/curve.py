@@ -1,4 +1,4 @@
-"""Cycles against DRAM for feature maps: what a model takes longer, the less memory it may use."""
+"""Cycles against DRAM for feature maps: how much longer a model takes, the less memory it may use."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from isa.config import MachineConfig
 from tilewright.compiling import imported_as
 
 POINTS = 12
-"""That are looked for."""
+"""The most points that are looked for."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One program: what its feature maps take, and how long it takes by the cycle model."""
+    """One program: the bytes of its feature maps, and its cycles by the cycle model."""
 
     bytes: int
     cycles: int
     groups: int
     shared: bool
-    """Inputs and outputs lie in WORK."""
+    """Whether inputs and outputs lie in WORK."""
 
 
 def memory_curve(
     path: Path, config: MachineConfig, *, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> list[Point]:  # fmt: skip
-    """From the program that no limit holds back to the least memory; what takes both more bytes and more cycles is left out."""
+    """The curve from the program without a limit to the least memory. Points that take both more bytes and more cycles are left
+    out."""
     database = open_database(config)
     imported = imported_as(path, **how, extras=Extras.of(config))
     wanted = objective_of(objective)

@@ -1,4 +1,5 @@
-"""A partition explained: what each group saves, what was second best, what no partition undercuts, and the whole time."""
+"""The explanation of a partition: what each group saves, what was second best, what no partition undercuts, and the whole
+time."""
 
 from __future__ import annotations
 
@@ -18,27 +19,27 @@ from tilewright.explain.source import Partitioned
 from tilewright.profile.whole import Span, WholeTime
 
 LOST = "counted alone: between its neighbours it is slower, or the strategy does not weigh it"
-"""Why a runner-up that costs less was not taken."""
+"""The reason why a runner-up that costs less was not taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Prints as ``tilewright explain`` does."""
+    """The explanation. It prints as ``tilewright explain`` does."""
 
     chosen: Partitioned
     objective: str
     groups: Sequence[Reason]
-    """Costs are the search's estimates."""
+    """The reasons of the groups. Their costs are the search's estimates."""
     limit: Partition
-    """Whose ``bound`` no partition undercuts."""
+    """The partition, whose ``bound`` no partition undercuts."""
     least: LeastCycles
     """The fewest cycles that any program takes, and why."""
     time: WholeTime | None
-    """None: no program was made."""
+    """The whole time, or None if no program was made."""
 
     @property
     def cycles(self) -> int:
-        """Of the whole program, by the cycle model."""
+        """The cycles of the whole program, by the cycle model."""
         return self.chosen.cycles
 
     @property
@@ -47,7 +48,7 @@ class Explanation:
         return partition_picture(self.chosen.evaluator.sets, self.chosen.groups, self.groups)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The explanation for JSON."""
         whole = self.time
         times = {**whole.figures(), "spans": whole.rows()} if whole else {"spans": []}
         rows = [

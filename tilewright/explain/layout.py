@@ -1,6 +1,6 @@
-"""Where the operations of a partitioned graph are drawn.
+"""The places of the operations of a partitioned graph in its picture.
 
-Groups lie in rows: each below all groups that it reads from, and as near as can be below them; within a group its
+Groups lie in rows. Each lies below all groups that it reads from, and as near to them as possible. Within a group its
 operations lie the same way. Within a row the order follows the middle of what is read, so that few lines cross.
 """
 
@@ -13,20 +13,20 @@ from tilewright.report.svg import element
 
 BOX = (150, 26)
 GAP = (14, 22)
-"""Between operations of a group."""
+"""The gaps between operations of a group."""
 PAD = 12
 ROW_GAP, COLUMN_GAP = 34, 28
-"""Between groups."""
+"""The gaps between groups."""
 AROUND = 26
 """How far a line swings out."""
 
 Rectangle = tuple[float, float, float, float]
-"""Left, top, width, height."""
+"""The left edge, the top edge, the width and the height."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Rectangles by number of operation, and of group."""
+    """The rectangles of operations and of groups, by their numbers."""
 
     ops: Mapping[int, Rectangle]
     groups: Sequence[Rectangle]
@@ -35,7 +35,8 @@ class Layout:
 
 
 def layout(needs: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -> Layout:
-    """``needs``: what each operation reads from, in topological order; ``groups`` in an order in which they can run."""
+    """The layout. ``needs``: what each operation reads from, in topological order; ``groups`` in an order in which they can
+    run."""
     group_of = {op: number for number, members in enumerate(groups) for op in members}
     above = [sorted({group_of[n] for op in members for n in needs[op]} - {number}) for number, members in enumerate(groups)]
     inside = [_inside(members, needs) for members in groups]
@@ -70,7 +71,7 @@ def _inside(members: Sequence[int], needs: Sequence[Sequence[int]]) -> list[list
 
 
 def _rows(items: Sequence[int], above: Mapping[int, Sequence[int]] | Sequence[Sequence[int]]) -> list[list[int]]:
-    """Each item one row below the lowest of what is above it."""
+    """The rows of items: each item lies one row below the lowest of those above it."""
     depth: dict[int, int] = {}
     rows: list[list[int]] = []
     for item in items:
@@ -88,9 +89,10 @@ def _size(rows: Sequence[Sequence[int]]) -> tuple[float, float]:
 
 
 def edge(place: Layout, maker: int, reader: int, stays: bool) -> str:
-    """The line from an operation to one that reads it; thick and green (by the style of the page) if the map stays on chip.
+    """The line from an operation to one that reads it.
 
-    One that passes operations right below goes around them.
+    It is thick and green (by the style of the page) if the map stays on chip. A line that passes operations right below goes
+    around them.
     """
     left, top, width, height = place.ops[maker]
     to_left, to_y, to_width, to_height = place.ops[reader]

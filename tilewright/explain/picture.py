@@ -1,4 +1,4 @@
-"""The partitioned graph as an SVG that needs nothing else: groups as coloured areas, operations, who reads whom."""
+"""The partitioned graph as an SVG that needs nothing else: groups as coloured areas, operations, and who reads whom."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ STYLE = (
 
 
 def partition_picture(sets: OpSets, partition: Sequence[Sequence[Op]], found: Sequence[Reason]) -> str:
-    """Thick green lines are maps that stay on chip; resting on a group shows what it costs and saves."""
+    """The picture. Thick green lines are maps that stay on chip. A pointer that rests on a group shows what it costs and
+    saves."""
     groups = [[sets.number[op] for op in group] for group in partition]
     place = layout([list(bits_of(needs)) for needs in sets.needs], groups)
     group_of = {op: number for number, members in enumerate(groups) for op in members}

@@ -1,4 +1,4 @@
-"""A partitioned graph from a program file, or from a model that is searched now."""
+"""Makes a partitioned graph from a program file, or by a search from a model."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ ELF_MAGIC = b"\x7fELF"
 
 @dataclass(frozen=True, eq=False)
 class Partitioned:
-    """Groups in an order in which they can run, and what weighs them."""
+    """The groups in an order in which they can run, and the evaluator of their costs."""
 
     evaluator: Evaluator
     groups: Sequence[Sequence[Op]]
     cycles: int
-    """Of the whole program, by the cycle model."""
+    """The cycles of the whole program, by the cycle model."""
     program: Program | None = None
-    """None: none was made."""
+    """The program, or None if none was made."""
 
 
 def is_program(path: Path) -> bool:
@@ -54,14 +54,14 @@ def is_program(path: Path) -> bool:
 
 
 def of_program(program: Program, name: str, effort: Effort = NORMAL) -> Partitioned:
-    """The groups that a program was compiled with: layers whose maps meet on chip; ``effort``: of what weighs them."""
+    """The groups that a program was compiled with: layers whose maps meet on chip. ``effort``: that of their evaluation."""
     models = {graph.name: parsed(graph.name, graph.model) for graph in program.cpu_graphs}
     if WHOLE_MODEL not in models:
         raise TilewrightError(f"{name}: holds no model, so it was assembled; give a program that `tilewright compile` made")
     whole = models.pop(WHOLE_MODEL)
     known = {node.name for node in whole.graph.node}
     hosted = tuple(node.name for model in models.values() for node in model.graph.node if node.name in known)
-    # What the compilation was asked to leave to the CPU is there; all else is on the machine.
+    # The nodes of the program's CPU graphs stay on the CPU, and all others are on the machine.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # nothing of it is quantised again
         imported = import_model(whole, choices=Choices(keep_float=hosted, follow=INEXACT), extras=Extras.of(program.config))
@@ -88,7 +88,7 @@ def schedule_of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> str:  # fmt: skip
-    """All that the strategy decides, as text; ``how``: of ``tilewright.compiling.imported_as``."""
+    """All decisions of the strategy, as text. ``how``: arguments of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported, known = fitted(imported_as(path, **how, extras=Extras.of(config)), config, objective_of(objective), database)
@@ -100,7 +100,7 @@ def of_model(
     path: Path, config: MachineConfig, *, strategy: str, objective: str, how: Mapping[str, Any], effort: Effort = NORMAL,
     progress: Progress | None = None,
 ) -> Partitioned:  # fmt: skip
-    """What the strategy chooses; ``how``: of ``tilewright.compiling.imported_as``."""
+    """The groups that the strategy chooses. ``how``: arguments of ``tilewright.compiling.imported_as``."""
     check_choices(strategy, objective)
     database = open_database(config)
     imported = imported_as(path, **how, extras=Extras.of(config))

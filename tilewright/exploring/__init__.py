@@ -1,1 +1,1 @@
-"""Which machine for these networks on this chip: a Pareto front, certified as far as bounds go."""
+"""Finds machines for networks on a chip: a Pareto front, certified as far as bounds go."""

@@ -1,4 +1,4 @@
-"""What is asked of a machine: ``fps(net) >= 30``, ``latency <= 5``."""
+"""The constraints on a machine: ``fps(net) >= 30``, ``latency <= 5``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from tilewright.exploring.point import Point
 FIGURES = ("fps", "latency", "energy", "dram", "luts", "dsps", "brams", "urams")
 OF_MODELS = FIGURES[:4]
 RISES = ("fps",)
-"""Figures of which a bound is the most; of all others it is the least."""
+"""The figures whose bound is the most that a program can reach. For all others it is the least."""
 _FORM = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*(>=|<=)\s*([-+.\deE]+)\s*")
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """``latency`` is in milliseconds, ``energy`` in millijoules, ``dram`` in bytes; without a model they are of the mean."""
+    """A limit of a figure. ``latency`` is in milliseconds, ``energy`` in millijoules, ``dram`` in bytes; without a model it is
+    that of the mean."""
 
     figure: str
     model: str | None
     most: bool
-    """Whether the figure may be at most so large, or is to be at least as large."""
+    """Whether the limit is the most that the figure may be; otherwise it is the least."""
     limit: float
 
     def __str__(self) -> str:
@@ -32,7 +33,7 @@ class Constraint:
         return f"{self.figure}{of} {'<=' if self.most else '>='} {self.limit:g}"
 
     def excess(self, point: Point) -> float:
-        """How far a point is beyond the limit, as a factor; 1 or less: it is met."""
+        """The factor by which a point is beyond the limit. With 1 or less it meets the limit."""
         value = point.figure(self.figure, self.model)
         if self.most:
             return value / self.limit if self.limit else float(value > 0) * float("inf")
@@ -40,7 +41,7 @@ class Constraint:
 
     @property
     def certain(self) -> bool:
-        """Whether a bound that does not meet it means that no program does."""
+        """Whether no program meets the limit if the bound does not."""
         return self.most != (self.figure in RISES)
 
 
@@ -65,7 +66,7 @@ def constraint_of(text: str, models: Sequence[str]) -> Constraint:
 
 
 def check_together(constraints: Sequence[Constraint]) -> None:
-    """Refuses two that exclude each other."""
+    """Raises an error for two constraints that exclude each other."""
     for low in constraints:
         for high in constraints:
             same = low.figure == high.figure and low.model == high.model

@@ -1,4 +1,4 @@
-"""What a machine takes for a network: a bound that no program undercuts, or the figures of a compiled program."""
+"""Evaluates a machine for a network: a bound that no program undercuts, or the figures of a compiled program."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OF_NO_BOUND = (
     "name", "clock_mhz", "chip", "chip_cores", "fm_banks", "array_clock", "axi_ports", "axi_burst_beats", "axi_reads",
     "dsp_adders", "shared_finish",
 )  # fmt: skip
-"""Fields that no bound depends on."""
+"""The fields that no bound depends on."""
 
 
 class Task(NamedTuple):
-    """Can be sent to any worker that sees the cache folder."""
+    """One network on one machine, in a form that any worker can take that sees the cache folder."""
 
     path: str
-    """Of the imported network."""
+    """The path of the imported network."""
     digest: str
     config: dict[str, Any]
     effort: str
@@ -41,16 +41,16 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One network on one machine."""
+    """The figures of one network on one machine."""
 
     cycles: int
     dram_bytes: int
     beats: dict[str, int]
-    """Of CONV, POOL and MISC: the work that every program has."""
+    """The beats of CONV, POOL and MISC, which every program has."""
     refused: str = ""
-    """Why the machine is no machine for this network; empty: it runs what any machine runs of it."""
+    """Why the machine does not run this network as others do, or empty."""
     seconds: float = field(default=0, compare=False)
-    """Of the processor, of the process that made this result."""
+    """The seconds of processor time of the process that made this result."""
 
 
 def task(net: Net, config: dict[str, Any], effort: str) -> Task:
@@ -58,7 +58,7 @@ def task(net: Net, config: dict[str, Any], effort: str) -> Task:
 
 
 def evaluated(asked: Task) -> dict[str, Any]:
-    """A ``Run`` as plain values, from the cache folder if it is there."""
+    """The ``Run`` of a task as plain values, from the cache folder if it is there."""
     config = config_from_dict(asked.config, origin="explore")
     key = key_of(asked.digest, config, asked.effort)
     found = None if asked.effort == BOUND else kept(key)
@@ -72,7 +72,7 @@ def evaluated(asked: Task) -> dict[str, Any]:
 
 
 def bounded(asked: list[Task]) -> list[dict[str, Any]]:
-    """Bounds are too quick to be sent one by one."""
+    """The runs of several tasks, since bounds are too quick to be sent one by one."""
     return [evaluated(each) for each in asked]
 
 
@@ -87,7 +87,7 @@ def _bound(path: str, config: MachineConfig) -> dict[str, Any]:
 
 
 def key_for(config: MachineConfig, effort: str) -> tuple[object, ...]:
-    """Machines of one key have one bound, or the same programs."""
+    """A key that is equal for machines with the same bound, or with the same programs."""
     unread = OF_NO_BOUND if effort == BOUND else TIMES_NOTHING
     return tuple(getattr(config, each.name) for each in fields(config) if each.name not in unread)
 

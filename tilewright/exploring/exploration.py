@@ -28,9 +28,9 @@ from tilewright.exploring.workload import MEANS, Model, workload_of
 from tilewright.suggested import described_chip
 
 CORES = (1, 2, 4)
-"""Machines side by side, where only runs a second count."""
+"""The numbers of machines side by side that are tried where only runs a second count."""
 MOST = 96
-"""Machines that are compiled where no number is given."""
+"""The machines that are compiled where no number is given."""
 
 
 def explore(
@@ -59,18 +59,18 @@ def explore(
     told: Progress | None = None,
     **how: Any,
 ) -> Exploration:
-    """A Pareto front of machines for networks: LUTs against what the objective names.
+    """Finds a Pareto front of machines for networks: LUTs against the figure that the objective names.
 
     ``models``: by name, or files, which are called as the file is. ``weight``: how often each of them runs, one beside the
-    other; ``average``: of their figures, ``runs``, or ``geometric``, where each network counts for its own sake.
-    ``chip``: a known one, or a TOML file with a table ``[chip]``; a fifth of its LUTs stays free. ``luts`` to ``urams``: the
-    most that all cores may take. ``bandwidth`` (bytes a second) and ``latency`` (ns): of DRAM; a machine whose bus takes more,
-    or whose reads cover less, is left out. ``clock``: MHz of all machines.
-    ``objective``: fps, latency, energy, or luts (the smallest machine that meets the constraints). ``constraints``: as
-    ``fps(a) >= 30``; figures are fps, latency (ms), energy (mJ), dram (bytes), luts, dsps, brams and urams.
-    ``config``: the machine whose fields count where the space does not vary them. ``space``: values by axis, or a TOML file of
-    them. ``machines``: how many are compiled at most; None: all that bounds do not prune. ``effort``: of the front's programs.
-    ``prove``: how many of the front, the best ones, run on their Verilog and are synthesised. ``how``: as of ``compile``.
+    other. ``average``: the mean of their figures, ``runs``, or ``geometric``, where each network counts alike. ``chip``: a
+    known one, or a TOML file with a table ``[chip]``; a fifth of its LUTs stays free. ``luts`` to ``urams``: the most that all
+    cores may take. ``bandwidth`` (bytes a second) and ``latency`` (ns): those of DRAM; a machine whose bus takes more, or whose
+    reads cover less, is left out. ``clock``: the MHz of all machines. ``objective``: fps, latency, energy, or luts (the
+    smallest machine that meets the constraints). ``constraints``: as ``fps(a) >= 30``; figures are fps, latency (ms), energy
+    (mJ), dram (bytes), luts, dsps, brams and urams. ``config``: the machine whose fields count where the space does not vary
+    them. ``space``: values by axis, or a TOML file of them. ``machines``: the most that are compiled; None: all that bounds do
+    not prune. ``effort``: that of the front's programs. ``prove``: how many of the front, the best ones, run on their Verilog
+    and are synthesised. ``how``: arguments of ``compile``.
     """
     told = told or unheard
     check_objective(objective)
@@ -116,7 +116,7 @@ def explore(
 
 
 def _named(models: Mapping[str, Model] | Sequence[Model] | Model) -> dict[str, Model]:
-    """Files by their names without the suffix; two of one name cannot be told apart."""
+    """The models by name. A file has its name without the suffix; two of one name are an error."""
     if isinstance(models, Mapping):
         return dict(models)
     found: dict[str, Model] = {}

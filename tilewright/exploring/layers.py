@@ -1,4 +1,4 @@
-"""How busy the chosen machine's array is in each layer of each network."""
+"""Says how busy the chosen machine's array is in each layer of each network."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Layer:
     name: str
     unit: str
     share: float
-    """Work of its unit, of the cycles of the whole run; units work side by side."""
+    """The work of its unit as a share of the cycles of the whole run. Units work side by side."""
     macs: int
     utilisation: float
-    """Of the array while the layer's unit works."""
+    """The share of the array that is in use while the layer's unit works."""
 
 
 def layers_of(point: Point) -> dict[str, list[Layer]]:
-    """By network, those with most work first, by the cycle model."""
+    """The layers of each network by the cycle model, those with most work first."""
     found: dict[str, list[Layer]] = {}
     peak = point.config.macs_per_cycle
     for net in point.workload.nets:

@@ -1,4 +1,4 @@
-"""What a machine may take of a chip: resources by the estimate of sizes, bandwidth and latency of its DRAM."""
+"""The limits of a machine on a chip: resources by the estimate of sizes, bandwidth and latency of its DRAM."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ NONE_GIVEN = "give --chip NAME, or at least --luts"
 
 @dataclass(frozen=True)
 class Limits:
-    """Of all cores together."""
+    """The limits of all cores together."""
 
     chip: Chip
-    """Named or described; what is not limited has a capacity that nothing reaches."""
+    """The chip, named or described. Resources without a limit have a capacity that nothing reaches."""
     chip_text: str
     """The chip as the configuration's field names it."""
     most: Mapping[str, float]
-    """By kind of resource."""
+    """The most of each kind of resource."""
     bandwidth: float | None
-    """Bytes of DRAM a second; None: it is not known."""
+    """The bytes of DRAM a second, or None if they are not known."""
     latency_ns: float | None
-    """Of DRAM; None: as the machine from which the space starts says."""
+    """The latency of DRAM. With None it is that of the machine from which the space starts."""
     clock_mhz: int | None
-    """None: that of the machine from which the space starts."""
+    """The clock of all machines. With None it is that of the machine from which the space starts."""
 
     memory: ChipMemory | None
-    """The ports of the chip to DRAM; None: it has none of its own."""
+    """The ports of the chip to DRAM, or None if it has none of its own."""
 
     @property
     def family(self) -> str:
         return self.chip.family
 
     def placed(self, config: MachineConfig) -> MachineConfig:
-        """The machine for this chip and clock; a bus that is wider than a port of the chip takes several.
+        """The machine for this chip and clock. A bus that is wider than a port of the chip takes several ports.
 
-        ``ConfigError``: there is no such machine.
+        Raises ``ConfigError`` if there is no such machine.
         """
         clock = self.clock_mhz or config.clock_mhz
         if (config.chip, config.clock_mhz) != (self.chip_text, clock):
@@ -56,12 +56,12 @@ class Limits:
         return config if ports <= config.axi_ports else changed(config, {"axi_ports": ports})
 
     def sizes(self, config: MachineConfig) -> dict[str, float]:
-        """Resources of all cores by the estimate."""
+        """The resources of all cores by the estimate."""
         found = {one.kind: one.number * config.chip_cores for one in estimate(config, self.family)}
         return {"URAM": 0.0, **found}
 
     def shares(self, config: MachineConfig, sizes: Mapping[str, float]) -> dict[str, float]:
-        """By what may bind, how much of it is taken: above 1 it is too much."""
+        """The share that is taken of each limit; above 1 it is too much."""
         found = {kind: sizes.get(kind, 0.0) / most if most else float(bool(sizes.get(kind))) * UNLIMITED
                  for kind, most in self.most.items()}  # fmt: skip
         if self.bandwidth is not None:
@@ -71,7 +71,7 @@ class Limits:
         return found
 
     def binds(self, kind: str, share: float) -> str:
-        """What a machine takes too much of, in half a sentence."""
+        """The limit that a machine exceeds, in half a sentence."""
         if kind == "bandwidth":
             return f"bandwidth: it takes {share:.2f} times the {self.bandwidth or 0:.3g} bytes a second (--bandwidth)"
         if kind == "latency":
@@ -84,7 +84,8 @@ def limits_of(
     urams: int | None = None, bandwidth: float | None = None, latency: float | None = None, clock: int | None = None,
     spare: float = SPARE, family: str = "xcup",
 ) -> Limits:  # fmt: skip
-    """``spare``: the share of the chip's LUTs that is left free; a number of LUTs is all that may be taken."""
+    """The limits of a chip, or of these numbers. ``spare``: the share of the chip's LUTs that is left free; without a chip it
+    is 0."""
     if chip is None and luts is None:
         raise TilewrightError(f"explore: no chip and no number of LUTs; {NONE_GIVEN}")
     given = {"LUT": luts, "DSP": dsps, "BRAM": brams, "URAM": urams}
@@ -117,7 +118,7 @@ def limits_of(
 
 
 def chip_text(chip: Chip) -> str:
-    """As a configuration names it."""
+    """The chip as a configuration names it."""
     from isa.chips import CHIPS, described
 
     return chip.name if chip.name in CHIPS else described({"name": chip.name, "family": chip.family, **chip.capacity})

@@ -1,4 +1,4 @@
-"""The page of an exploration, and the TOML files beside it; the page loads nothing and runs nothing."""
+"""The page of an exploration, and the TOML files beside it. The page loads nothing and runs nothing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tilewright.report.svg import element, short, size
 PAGE_FILE = "explore.html"
 ESTIMATES = "Sizes are estimates (`tilewright size` synthesises), and so is energy; cycles are the cycle model's."
 MOST_LAYERS = 40
-"""Of each network, those that take most of the time."""
+"""The most layers that are shown of each network: those with most work."""
 HEADS = ("machine", "array", "fps", "ms", "mJ", "DRAM", "LUT", "FF", "DSP", "BRAM", "URAM", "cores", "most of")
 
 
 def files_of(found: Exploration) -> dict[str, str]:
-    """By name: the page, and the TOML of each machine of the front."""
+    """The files by name: the page, and the TOML of each machine of the front."""
     return {PAGE_FILE: page(found), **{f"{point.name}.toml": point.config.to_toml() for point in found.front}}
 
 
@@ -103,7 +103,7 @@ def _machines(found: Exploration, anchors: dict[str, str]) -> str:
 
 
 def _toml(name: str, text: str, anchors: dict[str, str]) -> str:
-    """All fields, and a link that saves them."""
+    """All fields of a machine, and a link that saves them."""
     saved = element("a", "save", href=f"data:application/toml,{quote(text)}", download=f"{name}.toml")
     return element("details", element("summary", f"{name}.toml") + saved + element("pre", escape(text)), id=anchors[name])
 

@@ -12,10 +12,10 @@ _WIDTH, _HEIGHT = 860, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 24, 18, 52
 UPWARDS = {"fps": "runs a second", "latency": "milliseconds of a run", "energy": "millijoules of a run, estimated",
            "luts": "milliseconds of a run"}  # fmt: skip
-"""What is drawn over the LUTs, by objective."""
+"""The figure that is drawn over the LUTs, by objective."""
 FIELDS = ("ic_p", "oc_p", "px_p", "conv_finish", "pool_finish", "pool_taps", "misc_lanes", "fm_banks", "weight_depth",
           "axi_data_bits", "axi_ports", "array_clock", "chip_cores")  # fmt: skip
-"""Axes of the parallel coordinates, where they differ."""
+"""The axes of the parallel coordinates; those on which all machines agree are left out."""
 
 
 def height_of(point: Point, objective: str) -> float:
@@ -23,7 +23,7 @@ def height_of(point: Point, objective: str) -> float:
 
 
 def scatter(front: Sequence[Point], others: Sequence[Point], chosen: Point, objective: str, anchors: dict[str, str]) -> str:
-    """Machines of the front as links, those behind it as small dots."""
+    """A picture with the machines of the front as links, and those behind it as small dots."""
     every = [*front, *others]
     right, up = (1.06 * max(p.luts for p in every), 1.08 * max(height_of(p, objective) for p in every))
 
@@ -71,7 +71,7 @@ def _about(point: Point) -> str:
 
 
 def parallel(front: Sequence[Point], chosen: Point, anchors: dict[str, str]) -> str:
-    """A line for each machine of the front over the fields in which they differ; the chosen one is drawn thick."""
+    """A picture with a line for each machine of the front over the fields in which they differ. The chosen one is thick."""
     values = {name: [getattr(point.config, name) for point in front] for name in FIELDS}
     axes = [name for name, found in values.items() if len(set(found)) > 1]
     if not axes:

@@ -18,11 +18,11 @@ EFFORTS = (BOUND, "quick", "normal", "full")
 
 @dataclass(frozen=True)
 class Point:
-    """``runs``: of each network of the workload, in its order."""
+    """A machine. ``runs`` has a run for each network of the workload, in its order."""
 
     config: MachineConfig
     sizes: dict[str, float]
-    """Resources of all cores, by the estimate."""
+    """The resources of all cores, by the estimate."""
     workload: Workload
     runs: tuple[Run, ...]
     effort: str = BOUND
@@ -41,11 +41,11 @@ class Point:
 
     @property
     def refused(self) -> str:
-        """Why it is no machine for a network of the workload; empty: it is one for all."""
+        """Why the machine does not run a network of the workload, or empty."""
         return next((run.refused for run in self.runs if run.refused), "")
 
     def ms(self, number: int) -> float:
-        """Milliseconds of one run of a network on one core."""
+        """The milliseconds of one run of a network on one core."""
         return self.runs[number].cycles / self.config.clock_mhz / 1000
 
     def mj(self, number: int) -> float:
@@ -54,17 +54,17 @@ class Point:
 
     @cached_property
     def latency(self) -> float:
-        """Milliseconds of a run, in the mean of the runs."""
+        """The milliseconds of a run, in the mean over the runs."""
         return self.workload.mean([self.ms(number) for number in range(len(self.runs))])
 
     @property
     def fps(self) -> float:
-        """Runs a second of all cores, each with a network of its own in hand."""
+        """The runs a second of all cores, each of which works on a network of its own."""
         return 1000 * self.config.chip_cores / self.latency if self.latency else float("inf")
 
     @cached_property
     def energy(self) -> float:
-        """Millijoules of a run, in the mean of the runs."""
+        """The millijoules of a run, in the mean over the runs."""
         return self.workload.mean([self.mj(number) for number in range(len(self.runs))])
 
     @property
@@ -72,7 +72,7 @@ class Point:
         return self.workload.mean([run.dram_bytes for run in self.runs])
 
     def cost(self, objective: str) -> float:
-        """What is made least beside LUTs; for ``luts`` the milliseconds that are had for them."""
+        """The cost that is minimised beside LUTs. For ``luts`` it is the milliseconds of a run."""
         if objective == "energy":
             return self.energy
         return self.latency / self.config.chip_cores if objective == "fps" else self.latency
@@ -93,7 +93,7 @@ class Point:
         return ms if name == "latency" else 1000 * self.config.chip_cores / ms if ms else float("inf")
 
     def with_runs(self, runs: tuple[Run, ...], effort: str) -> Point:
-        """With what another effort found: of two programs for a network the faster one is kept."""
+        """The point with the runs of another effort. Of two programs for a network the faster one is kept."""
         if not self.compiled:
             return replace(self, runs=runs, effort=effort)
         better = tuple(new if new.cycles <= old.cycles else old for new, old in zip(runs, self.runs, strict=True))
@@ -107,7 +107,8 @@ def check_objective(objective: str) -> None:
 
 
 def pareto(points: list[Point], objective: str) -> list[Point]:
-    """Those that no other one undercuts in LUTs and cost, the smallest first; of equal ones the first by its name."""
+    """The points that no other one undercuts in LUTs and cost, the smallest first. Of equal ones the first in the order of
+    ``sparing`` is kept."""
     found: list[Point] = []
     for point in sorted(points, key=lambda p: (p.luts, p.cost(objective), *sparing(p))):
         if not found or point.cost(objective) < found[-1].cost(objective):
@@ -116,7 +117,7 @@ def pareto(points: list[Point], objective: str) -> list[Point]:
 
 
 def sparing(point: Point) -> tuple[float, float, float, str]:
-    """Among equals the one that takes less of everything else comes first."""
+    """The order among points of equal LUTs and cost: the one that takes less of everything else comes first."""
     sizes = point.sizes
     return sizes["DSP"], sizes["BRAM"], sizes["URAM"], point.name
 

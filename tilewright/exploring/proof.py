@@ -1,4 +1,5 @@
-"""A machine of the front on its Verilog: cycles and outputs of each network and its size by synthesis, beside estimates."""
+"""A machine of the front on its Verilog: the cycles and outputs of each network, and the size by synthesis, beside
+estimates."""
 
 from __future__ import annotations
 
@@ -18,23 +19,23 @@ from tilewright.running import estimated_cycles, run_program
 
 @dataclass(frozen=True)
 class Proof:
-    """Estimate beside measurement."""
+    """The estimates of a machine beside its measurements."""
 
     name: str
     estimated_cycles: dict[str, int]
-    """By network, by the cycle model."""
+    """The cycles of each network by the cycle model."""
     measured_cycles: dict[str, int]
-    """On the RTL."""
+    """The cycles of each network on the RTL."""
     differ: int
-    """Elements of outputs that are not onnxruntime's."""
+    """The elements of outputs that differ from onnxruntime's."""
     estimated_luts: float
     measured_luts: float
     levels: int
-    """Of logic, of the deepest path; 0: it was not synthesised."""
+    """The levels of logic of the deepest path, or 0 if nothing was synthesised."""
 
     @property
     def cycle_error(self) -> float:
-        """The greatest of all networks."""
+        """The greatest error of the cycles of a network."""
         return max(abs(self.estimated_cycles[n] / measured - 1) for n, measured in self.measured_cycles.items())
 
     @property
@@ -50,7 +51,7 @@ class Proof:
 
 
 def proved(point: Point, family: str, told: Progress, *, synthesise: bool = True) -> Proof:
-    """Compiles for the point's effort and runs on the RTL, with random inputs; then synthesises one core."""
+    """Compiles with the point's effort and runs on the RTL with random inputs; then synthesises one core."""
     estimated, measured, differ = {}, {}, 0
     for net in point.workload.nets:
         told(f"{point.name}: compile {net.name}")

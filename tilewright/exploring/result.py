@@ -1,4 +1,4 @@
-"""What a search found: the front, the chosen machine, what bounds say of all others, and what was left out and why."""
+"""The result of a search: the front, the chosen machine, what bounds say of all others, and what was left out and why."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tilewright.exploring.sensitivity import Change
 
 @dataclass(frozen=True)
 class Row:
-    """One machine, as tables and JSON have it. Figures of several networks are the mean over their runs."""
+    """One machine, as tables and JSON show it. Figures of several networks are the mean over their runs."""
 
     name: str
     array: str
     fps: float
-    """Runs a second of all cores."""
+    """The runs a second of all cores."""
     latency_ms: float
-    """Of the machine; nodes on the CPU take their time besides."""
+    """The milliseconds on the machine. The time of nodes on the CPU is added to them."""
     energy_mj: float
-    """An estimate (``tilewright/exploring/energy.py``)."""
+    """The millijoules of a run, an estimate (``tilewright/exploring/energy.py``)."""
     dram_bytes: float
     luts: float
     ffs: float
@@ -34,24 +34,24 @@ class Row:
     cores: int
     clock_mhz: int
     effort: str
-    """Of its programs."""
+    """The effort of its programs."""
     binds: str
-    """Of what it takes the greatest share, and how much."""
+    """The limit of which it takes the greatest share, and that share."""
     models: dict[str, dict[str, float]]
-    """By network: cycles, fps, ms, mJ, bytes of DRAM."""
+    """For each network its cycles, fps, ms, mJ and bytes of DRAM."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How much less the cost of an unknown machine could be than the front's at its LUTs, as a share of the front's.
+    """The greatest share by which an unknown machine could cost less than the front does at the same LUTs.
 
-    What was pruned could not be less at all.
+    The cost of a pruned machine could not be lower at all.
     """
 
     unseen: float
-    """Of machines that were neither compiled nor pruned."""
+    """The share for machines that were neither compiled nor pruned."""
     programs: float
-    """Of better programs for machines that were compiled."""
+    """The share for better programs of machines that were compiled."""
 
     def __str__(self) -> str:
         if self.unseen:
@@ -61,14 +61,14 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Exploration:
-    """``front`` from the smallest machine to the best one."""
+    """The result. ``front`` goes from the smallest machine to the best one."""
 
     objective: str
     constraints: tuple[str, ...]
     models: tuple[str, ...]
     weights: tuple[float, ...]
     on_cpu: tuple[int, ...]
-    """Nodes of each model that no machine computes."""
+    """The nodes of each model that no machine computes."""
     chip: str
     limits: dict[str, float]
     combinations: int
@@ -79,10 +79,10 @@ class Exploration:
     evaluated: tuple[Point, ...]
     """All machines for which programs were compiled, by name."""
     errors: dict[str, float]
-    """Of the estimate of each kind of resource."""
+    """The error of the estimate of each kind of resource."""
     search: Search
     changes: tuple[Change, ...] = ()
-    """What one more of something would bring the chosen machine."""
+    """The effects of one step more in each direction on the chosen machine."""
     proofs: tuple[Proof, ...] = ()
 
     @property
@@ -109,19 +109,19 @@ class Exploration:
         )  # fmt: skip
 
     def binding(self, point: Point) -> tuple[str, float]:
-        """Of what the machine takes the greatest share of its limit."""
+        """The limit of which the machine takes the greatest share, and that share."""
         shares = self.search.limits.shares(point.config, point.sizes)
         kind = max(shares, key=shares.__getitem__)
         return kind, shares[kind]
 
     def toml(self, number: int) -> str:
-        """Of the front's machine of that number, from 1."""
+        """The TOML of the front's machine of that number, from 1."""
         if not 1 <= number <= len(self.front):
             raise TilewrightError(f"explore --toml: {number}; the front has machines 1 to {len(self.front)}")
         return self.front[number - 1].config.to_toml()
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The result for JSON."""
         counts = asdict(self.counts)
         return {
             "objective": self.objective, "constraints": list(self.constraints), "models": list(self.models),
@@ -137,7 +137,7 @@ class Exploration:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """As the command prints it."""
+        """The lines that the command prints."""
         head = f"{'':3}{'machine':22}{'fps':>9}{'ms':>10}{'mJ':>8}{'MB':>8}{'LUT':>9}{'DSP':>7}{'BRAM':>7}{'URAM':>6}  binds"
         told = [
             f"{number:2} {row.name:22}{row.fps:9.1f}{row.latency_ms:10.3f}{row.energy_mj:8.3g}{row.dram_bytes / 1e6:8.2f}"
@@ -154,7 +154,7 @@ class Exploration:
         ]  # fmt: skip
 
     def told_counts(self) -> str:
-        """What became of the combinations."""
+        """A text about the numbers of combinations: how many were left out, and why."""
         counts = self.counts
         beyond = ", ".join(f"{number} by {kind}" for kind, number in counts.beyond.most_common())
         unmet = ", ".join(f"{number} by {name}" for name, number in counts.unmet.most_common())
@@ -169,7 +169,7 @@ class Exploration:
 
 
 def certificate_of(search: Search, front: Sequence[Point]) -> Certificate:
-    """From the bounds of what was not compiled, and of what was."""
+    """The certificate from the bounds of machines that were not compiled, and of those that were."""
     objective = search.objective
 
     def gap(points: Sequence[Point]) -> float:
@@ -186,7 +186,7 @@ def certificate_of(search: Search, front: Sequence[Point]) -> Certificate:
 
 
 def no_machine(search: Search) -> TilewrightError:
-    """Which machine is the closest, and what binds."""
+    """An error that names the machine that is the closest, and the limit that binds."""
     refused = next((f"{point.name}: {point.refused}" for point in search.done.values() if point.refused), "")
     missed = [
         (max(c.excess(point) for c in search.constraints), point)

@@ -1,9 +1,9 @@
-"""The search: bounds first, then programs of effort ``quick``, then of more effort for what is on the front.
+"""The search: bounds first, then programs of effort ``quick``, then of more effort for machines of the front.
 
-The front is of two figures: LUTs, and the cost that the objective names. A machine is *pruned* when another one, for which
-programs were compiled, takes no more LUTs and no more than its bound. Its bound holds for every program, so it cannot be on
-the front of any search. Machines are compiled in rounds whose members follow from earlier rounds alone, so the result is the
-same for any number of workers.
+The front has two figures: LUTs, and the cost that the objective names. A machine is *pruned* when a compiled machine takes no
+more LUTs and costs no more than the first machine's bound. That bound holds for every program, so the pruned machine cannot be
+on the front of any search. Machines are compiled in rounds that follow from earlier rounds alone, so the result is the same for
+any number of workers.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from tilewright.exploring.space import Space
 from tilewright.exploring.workload import Workload
 
 ROUND = 12
-"""Machines that are compiled before it is looked what they prune."""
+"""The machines that are compiled before the next pruning."""
 BOUNDS_AT_ONCE = 32
 
 
 @dataclass
 class Counts:
-    """What became of the combinations of the space."""
+    """The numbers of combinations of the space, by what became of them."""
 
     combinations: int = 0
     invalid: int = 0
-    """Their values do not go together."""
+    """The combinations whose values do not go together."""
     beyond: Counter[str] = field(default_factory=Counter)
-    """Too large or too hungry, by what binds most."""
+    """The machines that are too large or need too much, by the limit that binds most."""
     unmet: Counter[str] = field(default_factory=Counter)
-    """Their bound misses a constraint, by constraint."""
+    """The machines whose bound misses a constraint, by constraint."""
     pruned: int = 0
-    """Not compiled, for another machine is no larger and faster than their bound."""
+    """The machines that were not compiled, since another one is no larger and no slower than their bound."""
     refused: int = 0
-    """A network does not run on them as it does on others."""
+    """The machines that do not run a network as others do."""
     compiled: dict[str, int] = field(default_factory=dict)
-    """Machines by effort."""
+    """The compiled machines by effort."""
     left: int = 0
-    """Neither compiled nor pruned when the number of machines was reached."""
+    """The machines that were neither compiled nor pruned when the limit of machines was reached."""
 
 
 @dataclass
 class Search:
-    """One search and its state; ``run`` gives all machines for which programs were compiled."""
+    """One search and its state. ``run`` fills ``done`` with all machines for which programs were compiled."""
 
     workload: Workload
     limits: Limits
@@ -60,23 +60,23 @@ class Search:
     constraints: Sequence[Constraint]
     how: How
     effort: str = "normal"
-    """Of the programs of the front."""
+    """The effort of the programs of the front."""
     most: int | None = None
-    """Machines that are compiled at most; None: all that are not pruned."""
+    """The most machines that are compiled. None: all that are not pruned."""
     told: Progress = unheard
     counts: Counts = field(default_factory=Counts)
     done: dict[str, Point] = field(default_factory=dict)
-    """Compiled ones by name."""
+    """The compiled machines by name."""
     waiting: dict[str, Point] = field(default_factory=dict)
-    """Bounded ones by name."""
+    """The machines with a bound that wait, by name."""
     bounds: dict[str, Point] = field(default_factory=dict)
-    """Bounds of those that were compiled."""
+    """The bounds of machines that were compiled."""
     pruned: dict[str, Point] = field(default_factory=dict)
-    """Bounds of those that were pruned."""
+    """The bounds of machines that were pruned."""
     closest: tuple[float, MachineConfig, str] | None = None
-    """Of the machines beyond a limit the one that is least so: by which factor, and what binds."""
+    """The machine that is beyond a limit by the least: by which factor, and what binds."""
     rounds: list[tuple[float, ...]] = field(default_factory=list)
-    """What went to workers at once: seconds of the processor that each item took when it was not in the cache."""
+    """For each round the processor's seconds of every item that went to workers, when it was not in the cache."""
 
     def run(self, space: Space) -> None:
         self.begin(replace(space, start=self.limits.placed(space.start)).machines())
@@ -84,7 +84,7 @@ class Search:
         self.refine()
 
     def begin(self, machines: Iterable[MachineConfig | None]) -> None:
-        """Sizes and bounds of all machines."""
+        """Finds sizes and bounds of all machines."""
         fitting = list(self._within(machines))
         self.told(f"bounds of {len(fitting)} machines")
         points = self.evaluate([(config, sizes) for config, sizes in fitting], BOUND)
@@ -134,7 +134,7 @@ class Search:
         return pareto([point for point in self.done.values() if self.meets(point)], self.objective)
 
     def compile_all(self) -> None:
-        """Rounds of effort ``quick``, or of the asked one if that is less."""
+        """Compiles in rounds with effort ``quick``, or with the asked effort if that is less."""
         effort = EFFORTS[min(EFFORTS.index("quick"), EFFORTS.index(self.effort))]
         while self.waiting:
             self.prune()
@@ -150,7 +150,7 @@ class Search:
         self.counts.compiled[effort] = len(self.done)
 
     def prune(self) -> None:
-        """Takes out what an evaluated machine undercuts."""
+        """Takes out the waiting machines that a compiled machine undercuts."""
         front = self.front()
         pruned = [point for point in self.waiting.values() if best_at(front, point.luts, self.objective) <= self._cost(point)]
         for point in pruned:
@@ -161,7 +161,7 @@ class Search:
         return point.cost(self.objective)
 
     def _promising(self, room: int) -> list[Point]:
-        """Of the waiting machines the front of their bounds, then what it leaves, the most promising first."""
+        """The most promising waiting machines: the front of their bounds, then the front of the rest, and so on."""
         front, rest, found = self.front(), list(self.waiting.values()), list[Point]()
         rest.sort(key=lambda p: (-p.config.on_chip_bytes, p.name))
         while rest and len(found) < room:
@@ -173,7 +173,8 @@ class Search:
         return found[: max(0, room)]
 
     def refine(self) -> None:
-        """The front with the asked effort: what it moves off the front makes room for others, until nothing moves."""
+        """Compiles the front with the asked effort. What this moves off the front makes room for others, until nothing
+        moves."""
         count = 0
         while members := [point for point in self.front() if point.effort != self.effort]:
             count += len(members)
@@ -190,7 +191,7 @@ class Search:
             self.counts.refused += 1
 
     def evaluate(self, machines: Sequence[tuple[MachineConfig, dict[str, float]]], effort: str) -> list[Point]:
-        """Points of all machines, in their order."""
+        """The points of all machines, in their order."""
         nets = self.workload.nets
         keys = [key_for(config, effort) for config, _ in machines]
         alone = {key: config for key, (config, _) in zip(keys, machines, strict=True)}
@@ -218,18 +219,18 @@ class Search:
 
 
 def best_at(front: Sequence[Point], luts: float, objective: str) -> float:
-    """The least cost of the front's machines that take no more LUTs; infinite where there is none."""
+    """The least cost of the front's machines that take no more LUTs, or infinity if there is none."""
     return min((point.cost(objective) for point in front if point.luts <= luts), default=float("inf"))
 
 
 def _spread(points: list[Point], count: int) -> list[Point]:
-    """So many of them at even distances, where there are more."""
+    """At most ``count`` of the points, at even distances."""
     last = len(points) - 1
     return points if last < count or count < 2 else [points[number * last // (count - 1)] for number in range(count)]
 
 
 def _layer(points: Sequence[Point], objective: str) -> list[Point]:
-    """Those that no other bound undercuts; of equal ones the first."""
+    """The points that no other bound undercuts. Of equal ones the first is kept."""
     found: list[Point] = []
     for point in sorted(points, key=lambda p: (p.luts, p.cost(objective))):
         if not found or point.cost(objective) < found[-1].cost(objective):

@@ -1,4 +1,4 @@
-"""What one more of something would bring a machine: another bank, more lanes, another port."""
+"""The effect of one step more on a machine: another bank, more lanes, a wider bus."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tilewright.exploring.space import changed
 
 @dataclass(frozen=True)
 class Change:
-    """One field changed, both machines with programs of effort ``quick``."""
+    """One change of a machine, with programs of effort ``quick`` for both machines."""
 
     what: str
     name: str
-    """Of the changed machine."""
+    """The name of the changed machine."""
     gain: float
-    """How much less of the objective's cost, as a share."""
+    """The saving of the objective's cost, as a share."""
     luts: float
-    """That it takes more, by the estimate."""
+    """The additional LUTs, by the estimate."""
     beyond: str
-    """What it would take too much of; empty: it fits."""
+    """The limit that the change exceeds, or empty if it fits."""
 
 
 def changes_of(config: MachineConfig) -> dict[str, dict[str, int]]:
-    """One step up in each direction, by what it is."""
+    """The fields of one step up in each direction, by the name of the step."""
     c = config
     return {
         "twice the pixel lanes": {
@@ -48,7 +48,7 @@ def changes_of(config: MachineConfig) -> dict[str, dict[str, int]]:
 
 
 def sensitivity(search: Search, chosen: Point) -> tuple[Change, ...]:
-    """The greatest gain first; what no configuration can have is left out."""
+    """The changes, those with the greatest gain first. Changes that no configuration can have are left out."""
     made: dict[str, MachineConfig] = {}
     for what, fields in changes_of(chosen.config).items():
         try:

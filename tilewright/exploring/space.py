@@ -19,15 +19,15 @@ from isa.errors import TilewrightError
 from isa.names import nearest
 
 RELATIVE = ("finish_parts", "pool_parts", "misc_parts", "bank_rounds")
-"""Axes whose values are relative to the lanes: cycles in which CONV finishes a beat's results, in which POOL and MISC finish a
-word, and banks for each phase of the feature-map buffer."""
+"""The axes whose values are relative to the lanes: the cycles in which CONV finishes a beat's results, those in which POOL and
+MISC finish a word, and the banks for each phase of the feature-map buffer."""
 LANES = ("ic_p", "oc_p", "px_p")
 START = {"xcup": ("base", "zu2"), "xc7": ("pynq", "pynq"), "ecp5": ("ulx3s", "ulx3s")}
 """The preset whose other fields count, by family: with UltraRAMs, and without."""
 START_OF_SMALL = {"LFE5U-25F": "nano"}
-"""The same for chips that hold no machine with the fields of their family's preset."""
+"""The same preset for chips that hold no machine with the fields of their family's preset."""
 ONE_AT_A_TIME = ("conv_finish", "pool_finish", "misc_lanes", "fm_banks")
-"""Fields that the relative axes set."""
+"""The fields that the relative axes set."""
 
 COMMON = {"px_p": (1, 2, 4), "finish_parts": (1, 2, 4), "pool_parts": (2, 4), "pool_taps": (1, 3), "bank_rounds": (1, 2)}
 FAMILY = {
@@ -38,27 +38,27 @@ FAMILY = {
     "xc7": {"ic_p": (4, 8, 16, 24), "oc_p": (4, 8, 12, 16), "weight_depth": (512, 1024, 2048), "axi_data_bits": (64, 128)},
     "ecp5": {"ic_p": (4, 8, 16), "oc_p": (4, 8, 16), "weight_depth": (512, 1024), "axi_data_bits": (32, 64)},
 }  # fmt: skip
-"""The space where none is given: fields that no table of presets varies keep the values of the start."""
+"""The space where none is given. Other fields keep the values of the start."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """Values by axis: fields of the configuration, and the relative ones."""
+    """A space: the values of each axis, which is a field of the configuration or a relative one."""
 
     start: MachineConfig
-    """Its other fields count."""
+    """The machine whose values count for all other fields."""
     axes: Mapping[str, tuple[int, ...]]
 
     @property
     def points(self) -> int:
-        """Combinations, whether they go together or not."""
+        """The number of combinations, whether they go together or not."""
         count = 1
         for values in self.axes.values():
             count *= len(values)
         return count
 
     def machines(self) -> Iterator[MachineConfig | None]:
-        """Each combination in a fixed order; None: its values do not go together."""
+        """The machine of each combination, in a fixed order; None if its values do not go together."""
         for values in product(*self.axes.values()):
             try:
                 yield _machine(self.start, dict(zip(self.axes, values, strict=True)))
@@ -89,7 +89,8 @@ def changed(config: MachineConfig, values: Mapping[str, int]) -> MachineConfig:
 
 
 def name_of(fields: Mapping[str, object]) -> str:
-    """Lanes, a digest of all fields and, if there are several, the cores: the same for the same machine in every space."""
+    """The name of a machine: its lanes, a digest of all fields and, if there are several, the cores. It is the same in every
+    space."""
     told = repr(sorted((name, value) for name, value in fields.items() if name not in ONLY_FOR_REPORTS))
     lanes = "x".join(str(fields[name]) for name in LANES)
     cores = f"_{fields['chip_cores']}" if fields["chip_cores"] != 1 else ""
@@ -108,7 +109,7 @@ def start_for(chip: Chip) -> MachineConfig:
 
 
 def usual_space(start: MachineConfig, family: str, *, cores: tuple[int, ...], extras: Extras) -> Space:
-    """What is weighed where no space is given. ``extras``: of all machines; the lanes of ROW are an axis."""
+    """The space where none is given. ``extras``: those of all machines; with ROW its lanes are an axis."""
     more = {"row_lanes": (2, 4)} if extras.rows else {}
     axes = {**COMMON, **FAMILY[family], **more, "chip_cores": cores}
     if not start.dsp_packing:
@@ -117,7 +118,7 @@ def usual_space(start: MachineConfig, family: str, *, cores: tuple[int, ...], ex
 
 
 def read_space(path: Path, start: MachineConfig) -> Space:
-    """A TOML file of lists, ``ic_p = [8, 16]``, one for each axis."""
+    """Reads a TOML file of lists, ``ic_p = [8, 16]``, one for each axis."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

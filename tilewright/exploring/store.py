@@ -1,4 +1,4 @@
-"""Results by their content: what was compiled once, for the same model, machine and compiler, is not compiled again.
+"""Keeps results by their content: nothing is compiled again for the same model, machine and compiler.
 
 Each result is a small file that appears whole, so processes share the folder without locks. It can be deleted at any time.
 """
@@ -20,9 +20,9 @@ from isa.files import write_atomically
 from sim.rtl.build import cache_directory
 
 COMPILER = "compiler.driver"
-"""The module that compiles: all that it imports may change a result."""
+"""The module that compiles. All that it imports may change a result."""
 TIMES_NOTHING = ("name", "clock_mhz", "chip", "chip_cores", "axi_prot", "axi_cache", "axi_qos")
-"""Fields that change neither cycles nor bytes."""
+"""The fields that change neither cycles nor bytes."""
 
 
 def explore_folder() -> Path:
@@ -30,13 +30,13 @@ def explore_folder() -> Path:
 
 
 def key_of(model: str, config: MachineConfig, effort: str) -> str:
-    """``model``: the digest of what was imported."""
+    """The key of a result. ``model``: the digest of the imported model."""
     read = {name: value for name, value in asdict(config).items() if name not in TIMES_NOTHING}
     return hashlib.sha256(json.dumps([model, effort, read, compiler_digest()], sort_keys=True).encode()).hexdigest()[:32]
 
 
 def kept(key: str) -> dict[str, Any] | None:
-    """A damaged file is none."""
+    """The result that is kept, or None. A damaged file counts as none."""
     try:
         found = json.loads(_path(key).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -45,7 +45,7 @@ def kept(key: str) -> dict[str, Any] | None:
 
 
 def keep(key: str, result: Mapping[str, Any]) -> None:
-    """A folder that cannot be written is no error."""
+    """Keeps a result. A folder that cannot be written is no error."""
     with suppress(OSError):
         _path(key).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(_path(key), json.dumps(dict(result)).encode())

@@ -1,4 +1,4 @@
-"""The networks that a machine is for, and how much each of them counts."""
+"""The networks that a machine is for, and the weight of each."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ Model = Path | str | onnx.ModelProto
 MEANS = ("runs", "geometric")
 ALL_EXTRAS = Extras(rows=True, products=True)
 IN_MEMORY = 4
-"""Imported models that a process holds."""
+"""The imported models that a process holds."""
 
 
 @dataclass(frozen=True)
 class Net:
-    """One imported network; what was imported lies in the cache folder, where workers find it."""
+    """One imported network. The imported model lies in the cache folder, where workers find it."""
 
     name: str
     weight: float
-    """The share of the runs that are of it."""
+    """The share of the runs that run this network."""
     digest: str
     macs: int
-    """Multiply-accumulates on the machine."""
+    """The multiply-accumulates on the machine."""
     on_cpu: int
-    """Nodes that no machine of the space computes."""
+    """The nodes that no machine of the space computes."""
     path: Path
-    """Of what was imported."""
+    """The path of the imported model."""
 
 
 @dataclass(frozen=True)
 class Workload:
     nets: tuple[Net, ...]
     extras: Extras
-    """What machines have because more of the networks' nodes run on it."""
+    """The optional parts that machines have because more of the networks' nodes then run on them."""
     geometric: bool = False
-    """Whether each network counts for its own sake, however long it runs."""
+    """Whether the mean is geometric, so that each network counts alike however long it runs."""
 
     def mean(self, values: Sequence[float]) -> float:
-        """Of one figure of each network: the mean over the runs, or the geometric one."""
+        """The mean of a figure of each network: over the runs, or geometric."""
         if not self.geometric:
             return sum(net.weight * value for net, value in zip(self.nets, values, strict=True))
         if min(values) <= 0:
@@ -70,7 +70,7 @@ def workload_of(
     models: Mapping[str, Model], weights: Sequence[float] | None = None, how: Mapping[str, Any] | None = None,
     extras: Extras | None = None, mean: str = MEANS[0],
 ) -> Workload:  # fmt: skip
-    """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``; ``extras``: None: if they
+    """Imports the models, by name. ``how``: arguments of ``tilewright.compiling.imported_as``. ``extras``: with None those that
     help."""
     if mean not in MEANS:
         raise TilewrightError(f"explore --average: {mean!r} is unknown{nearest(mean, MEANS)}; known are {', '.join(MEANS)}")
@@ -124,7 +124,7 @@ def _net(name: str, weight: float, imported: ImportedModel, how: Mapping[str, An
 
 @lru_cache(maxsize=IN_MEMORY)
 def imported_from(path: Path) -> ImportedModel:
-    """In a worker; only this user's cache folder is read."""
+    """The imported model of that file, in a worker. Only this user's cache folder is read."""
     found = pickle.loads(path.read_bytes())
     assert isinstance(found, ImportedModel)
     return found

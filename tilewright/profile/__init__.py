@@ -1,1 +1,1 @@
-"""What a program does, instruction by instruction: times, causes of waits, bytes, memory."""
+"""The activity of a program, instruction by instruction: times, causes of waits, bytes, memory."""

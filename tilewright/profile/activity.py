@@ -1,4 +1,4 @@
-"""Every instruction of a program with its time, what it waited for, and what it moved."""
+"""Every instruction of a program with its time, its waits, and the bytes that it moved."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from sim.rtl.machine import TraceEvent
 
 MOVES = (Unit.LOAD, Unit.SAVE)
 ISSUE = "issue"
-"""Cause of a wait: the instruction was not there yet (fetch, dispatch, queue)."""
+"""A cause of waits: the instruction was not there yet (fetch, dispatch, queue)."""
 INSIDE = "inside"
-"""Cause of a wait within an instruction's own time: banks that meet, DRAM, the pipeline's length."""
+"""A cause of waits within an instruction's own time: banks that meet, DRAM, the pipeline's length."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """When each instruction ran: by the cycle model, or on the RTL."""
+    """The time of each instruction, by the cycle model or on the RTL."""
 
     source: str
     cycles: int
     events: Sequence[TraceEvent]
-    """Word offsets count from the program's first word, cycles from the first machine step's start."""
+    """The events. Word offsets count from the program's first word, cycles from the first machine step's start."""
     steps: Sequence[int]
-    """Cycles of each machine step; those of the slowest step of each phase together are ``cycles``."""
+    """The cycles of each machine step. ``cycles`` is the sum of the slowest step of each phase."""
 
 
 @dataclass(eq=False)
 class Activity:
-    """One instruction."""
+    """One instruction in a run."""
 
     number: int
     pc: int
@@ -50,16 +50,16 @@ class Activity:
     start: int
     finish: int
     givers: tuple[int, ...]
-    """Numbers of the instructions whose tokens it took."""
+    """The numbers of the instructions whose tokens it took."""
     step: int
-    """Number of its machine step, from 0."""
+    """The number of its machine step, from 0."""
     work: int
-    """Cycles that its unit needs for it if nothing is in the way."""
+    """The cycles that its unit needs for it if nothing is in the way."""
     read: int = 0
     written: int = 0
-    """Bytes of DRAM."""
+    """The bytes of DRAM that it writes; ``read`` has those that it asks for."""
     waits: dict[str, int] = field(default_factory=dict)
-    """Cycles in which its unit stood still before or within it, by cause: a unit's name, ``issue``, ``inside``."""
+    """The cycles in which its unit stood still before or within it, by cause: a unit's name, ``issue``, ``inside``."""
 
 
 def modelled(program: Program) -> Timing:
@@ -79,7 +79,8 @@ def modelled(program: Program) -> Timing:
 
 
 def runs(program: Program) -> Iterator[tuple[MachineStep, CycleResult]]:
-    """Each machine step on the cycle model, which takes programs to be right: a ``MachineFault`` for what stops the machine."""
+    """Runs each machine step on the cycle model. That takes programs to be right, so a ``MachineFault`` is raised here for what
+    stops the machine."""
     model = CycleModel(program.config)
     for step in machine_steps(program):
         words = program.words[step.first_word : step.first_word + step.words]
@@ -92,7 +93,7 @@ def machine_steps(program: Program) -> list[MachineStep]:
 
 
 def activities(program: Program, timing: Timing) -> list[Activity]:
-    """In program order, START and END left out."""
+    """The activities in program order, START and END left out."""
     when = {event.pc: event for event in timing.events}
     found: list[Activity] = []
     steps = machine_steps(program)
@@ -132,7 +133,8 @@ def _of_step(
 
 
 def _explain(found: Sequence[Activity], cores: Sequence[int]) -> None:
-    """Why each unit stood still: the last token, else the way of the instruction to its unit. ``cores``: of the steps."""
+    """Sets why each unit stood still: for the last token, else for the instruction on its way. ``cores``: those of the
+    steps."""
     free: dict[tuple[int, Unit], int] = {}
     for item in found:
         unit = cores[item.step], item.unit
@@ -147,7 +149,7 @@ def _explain(found: Sequence[Activity], cores: Sequence[int]) -> None:
 
 
 def moved_bytes(config: MachineConfig, op: Op) -> tuple[int, int]:
-    """DRAM bytes that an instruction asks for, and that it writes."""
+    """The DRAM bytes that an instruction asks for, and those that it writes."""
     if op.name == "LOADP":
         return op["count"] * config.buffer_dram_bytes(Buffer(op["buffer"]).name, bool(op["int4"])), 0
     if op.name in ("LOAD", "LOADW"):

@@ -17,14 +17,14 @@ from tilewright.profile.dataflow import Dataflow
 from tilewright.profile.parts import parsed
 
 GRANULE = 64
-"""Bytes that are looked at together: every storage begins at a multiple of so many."""
+"""The bytes that are looked at together. Every storage begins at a multiple of them."""
 MAPS = (Region.WORK, Region.INPUT, Region.OUTPUT)
 Granules = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Held:
-    """Granules that hold what ``writer`` wrote, from one step to another, both included."""
+    """The granules that hold what ``writer`` wrote, from one step to another, both included."""
 
     writer: str
     since: int
@@ -34,10 +34,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Arena:
-    """Regions one after the other, as ``MAPS`` has them."""
+    """The feature maps of a program. Its regions lie one after the other, as in ``MAPS``."""
 
     steps: Sequence[str]
-    """What runs: groups in their order, and parts on the CPU."""
+    """The names of the steps: groups in their order, and parts on the CPU."""
     sizes: Mapping[Region, int]
     held: Sequence[Held]
 
@@ -46,7 +46,7 @@ class Arena:
         return sum(self.sizes.values())
 
     def in_use(self) -> list[int]:
-        """Bytes of WORK in each step, of granules that hold something."""
+        """The bytes of WORK in each step, of granules that hold something."""
         live = np.zeros((len(self.steps), -(-self.sizes[Region.WORK] // GRANULE)), np.bool_)
         for each in self.held:
             live[each.since : each.until + 1, each.granules[each.granules < live.shape[1]]] = True
@@ -54,7 +54,7 @@ class Arena:
 
 
 def arena(program: Program, items: Sequence[Activity], flow: Dataflow) -> Arena:
-    """By what the instructions touch, and the CPU parts read and write."""
+    """The arena of a program, from what its instructions touch, and from what the CPU parts read and write."""
     sizes = {region: program.region_bytes(region) for region in MAPS}
     bases = {region: sum(sizes[other] for other in MAPS[:number]) for number, region in enumerate(MAPS)}
     steps: list[str] = []
@@ -72,7 +72,7 @@ def arena(program: Program, items: Sequence[Activity], flow: Dataflow) -> Arena:
 
 
 Access = tuple[bool, str, Granules]
-"""Whether it is written, by whom, and what."""
+"""An access: whether it is a write, by whom, and to which granules."""
 
 
 def _steps(
@@ -113,7 +113,7 @@ def _granules(runs: Granules) -> Granules:
 
 
 class _Held:
-    """What each granule holds as the program goes on; what nobody wrote, the host did before the first step."""
+    """The contents of each granule as the program goes on. The host wrote what nobody else did, before the first step."""
 
     def __init__(self, size: int) -> None:
         self.count = -(-size // GRANULE)
@@ -127,7 +127,8 @@ class _Held:
         self._until[granules] = step
 
     def write(self, writer: str, granules: Granules, step: int) -> None:
-        """What another layer left there ends; of one layer, parts of a granule may come one after the other."""
+        """Notes a write, which ends what another layer left there. One layer may write parts of a granule one after the
+        other."""
         if writer not in self._names:
             self._names.append(writer)
         number = self._names.index(writer)

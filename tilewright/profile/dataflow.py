@@ -1,4 +1,4 @@
-"""Who reads what whom has written, in the feature-map buffer: assigns moves to layers, and layers to groups."""
+"""Finds who reads what whom has written in the feature-map buffer; assigns moves to layers, and layers to groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BASES = dict.fromkeys(Region, 0)
 
 @dataclass(frozen=True, eq=False)
 class Resident:
-    """What one instruction left on chip: words ``[first, past)``, from its start to the end of its last reader."""
+    """The words that one instruction left on chip, ``[first, past)``, from its start to the end of its last reader."""
 
     layer: str
     words: Runs
@@ -30,9 +30,10 @@ class Resident:
 @dataclass(frozen=True, eq=False)
 class Dataflow:
     layer_of: list[str]
-    """Layer of each instruction: a load belongs to who reads first, a save to who wrote."""
+    """The layer of each instruction. A load belongs to its first reader, a save to the writer."""
     group_of: dict[str, int]
-    """Layers that hand maps to each other on chip, or share what was loaded, are of one group; numbered from 1 by start."""
+    """The group of each layer. Layers that hand maps to each other on chip, or share what was loaded, are of one group. Groups
+    are numbered from 1 by start."""
     residents: list[Resident]
 
 

@@ -1,4 +1,4 @@
-"""Multiply-accumulates of one node, by the shapes of what it reads and makes."""
+"""The multiply-accumulates of one node, from the shapes of what it reads and makes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ WEIGHTS = {
     "ConvInteger": 1, "MatMulInteger": 1, "FusedMatMul": 1, "FusedConv": 1, "FusedGemm": 1,
     "MatMulNBits": 1,
 }  # fmt: skip
-"""Operators that multiply and accumulate, and which input is their second operand: weights, or another activation."""
+"""The operators that multiply and accumulate, each with the input that is its second operand: weights, or another
+activation."""
 RECURRENT = ("LSTM", "GRU", "RNN")
-"""Which multiply their input and their state by weights (inputs 1 and 2) at each step of a sequence."""
+"""The operators that multiply their input and their state by weights (inputs 1 and 2) at each step of a sequence."""
 CONVOLUTIONS = ("Conv", "QLinearConv", "ConvInteger", "FusedConv")
 
 
 def sized(node: onnx.NodeProto) -> tuple[str, ...]:
-    """The tensors whose shapes say how many."""
+    """The tensors whose shapes are needed to count a node's products."""
     if node.op_type in RECURRENT:
         return tuple(node.input[:3])
     if node.domain == DOMAIN and node.op_type in long_maps.CONVOLUTIONS:
@@ -34,7 +35,7 @@ def sized(node: onnx.NodeProto) -> tuple[str, ...]:
 
 
 def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
-    """None: a node that multiplies and accumulates nothing."""
+    """The multiply-accumulates of a node, or None if it multiplies and accumulates nothing."""
     if node.op_type in RECURRENT:
         sequence, batch = shapes[node.input[0]][:2]
         return sequence * batch * sum(math.prod(shapes[name]) for name in node.input[1:3])
@@ -57,7 +58,8 @@ def macs_of(node: onnx.NodeProto, shapes: Shapes) -> int | None:
 
 
 def _long(node: onnx.NodeProto, shapes: Shapes) -> int:
-    """Whatever the bits, a number by a weight is one; channels that fill words are none."""
+    """The products of a convolution of 16 bits. A number times a weight is one, whatever its bits; channels that fill words
+    count none."""
     inputs, outputs = next(tuple(each.ints) for each in node.attribute if each.name == long_maps.CHANNELS)
     batch, _, height, width = shapes[node.output[0]]
     return batch * height * width * int(outputs) * int(inputs) * math.prod(shapes[_long_weights(node)][2:])
@@ -68,7 +70,7 @@ def _long_weights(node: onnx.NodeProto) -> str:
 
 
 def _einsum(node: onnx.NodeProto, shapes: Shapes) -> int | None:
-    """A product for each choice of all letters; one operand alone is only summed, and ``...`` is not counted."""
+    """A product for each choice of all letters. One operand alone is only summed, and ``...`` is not counted."""
     equation = next((attribute.s.decode() for attribute in node.attribute if attribute.name == "equation"), "")
     operands = equation.split("->")[0].replace(" ", "").split(",")
     if "." in equation or len(operands) != len(node.input) or len(operands) < 2:
@@ -82,7 +84,7 @@ def _letters(letters: str, shape: tuple[int, ...]) -> Iterator[tuple[str, int]]:
 
 
 def _attention(node: onnx.NodeProto, shapes: Shapes) -> int:
-    """Queries with keys, and what becomes of them with values; heads are in dimension 1, or within the last."""
+    """The products of queries with keys, and of the result with values. Heads are in dimension 1, or within the last."""
     query, key, value = (shapes[name] for name in node.input[:3])
     heads = next((attribute.i for attribute in node.attribute if attribute.name == "q_num_heads"), 1)
     keys = next((attribute.i for attribute in node.attribute if attribute.name == "kv_num_heads"), 1)

@@ -1,4 +1,4 @@
-"""What a program's model tells of its nodes: shapes of what they read and make, bytes that they move, products."""
+"""The nodes of a program's model: shapes of what they read and make, bytes that they move, products."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PIECE = re.compile(rf"(.+)(?:{PHASES}|{split_dilated.PARTS}|{HEADS}|{part_rows.
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The quantised model that a program carries; without nodes for a program that was assembled."""
+    """The quantised model that a program carries. It has no nodes for a program that was assembled."""
 
     model: onnx.ModelProto
     inputs: tuple[HostTensor, ...]
@@ -35,23 +35,23 @@ class Network:
 
     @cached_property
     def makers(self) -> dict[str, onnx.NodeProto]:
-        """By the tensors that they make."""
+        """The nodes by the tensors that they make."""
         return {output: node for node in self.model.graph.node for output in node.output}
 
     @cached_property
     def shapes(self) -> Shapes:
-        """Those that only real data tells are left out."""
+        """The shapes by tensor. Those that only real data tells are left out."""
         asked = (name for node in self.model.graph.node for name in (*node.input, *node.output) if name)
         return shapes_of(self.model, self.inputs, asked)
 
     @cached_property
     def macs(self) -> Mapping[str, int]:
-        """Multiply-accumulates by node: of convolutions, dense layers, products of two activations, recurrent layers."""
+        """The multiply-accumulates by node: of convolutions, dense layers, products of two activations, recurrent layers."""
         rows = (node for node in self.model.graph.node if all(name in self.shapes for name in sized(node)))
         return {node.name: count for node in rows if (count := macs_of(node, self.shapes)) is not None}
 
     def whole_of(self, layer: str) -> str:
-        """The node that a layer computes. Pieces are called by their node, or by the map that they make together."""
+        """The node that a layer computes. A piece is called by its node, or by the map that the pieces make together."""
         piece = _PIECE.fullmatch(layer)
         if layer in self.nodes or piece is None:
             return layer
@@ -62,7 +62,7 @@ class Network:
         return name
 
     def moved(self, node: onnx.NodeProto) -> int:
-        """Bytes that a node reads and writes, as floats."""
+        """The bytes that a node reads and writes, as floats."""
         return sum(FLOAT_BYTES * math.prod(self.shapes.get(name, (0,))) for name in (*node.input, *node.output))
 
 
@@ -77,5 +77,5 @@ def _network(blob: bytes, inputs: tuple[HostTensor, ...]) -> Network:
 
 
 def macs_of_nodes(program: Program) -> Mapping[str, int]:
-    """By node name; empty for a program without a model."""
+    """The multiply-accumulates by node name; empty for a program without a model."""
     return network_of(program).macs

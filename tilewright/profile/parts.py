@@ -1,4 +1,4 @@
-"""Models that a program carries: the parts on the CPU, and the whole."""
+"""The models that a program carries: the parts on the CPU, and the whole."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def model_of(program: Program) -> onnx.ModelProto | None:
 
 
 def shapes_of(model: onnx.ModelProto, inputs: Sequence[HostTensor], names: Iterable[str]) -> Shapes:
-    """Of these tensors; those that onnxruntime knows only from real inputs are left out."""
+    """The shapes of these tensors, of constants and of inputs. Those that onnxruntime knows only from real inputs are left
+    out."""
     shapes: Shapes = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     shapes |= {tensor.name: tensor.shape for tensor in inputs}
     asked = [name for name in dict.fromkeys(names) if name not in shapes]

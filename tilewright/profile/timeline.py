@@ -1,7 +1,7 @@
 """A timeline for Perfetto (https://ui.perfetto.dev) or chrome://tracing: JSON trace events, one cycle as a microsecond.
 
-Parts on the CPU and transfers in their place in time, one track each. One track for each unit, an arrow for each dependency
-token, counters for DRAM bandwidth and array occupancy.
+Parts on the CPU and transfers have one track each, in their place in time. Each unit has a track, each dependency token an
+arrow; DRAM bandwidth and array occupancy are counters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Event = dict[str, Any]
 TRACE_FILE = "trace.json"
 _MACHINE, _HOST = 1, 2
 _TRACKS = {CPU: 101, TRANSFER: 102}
-"""Of the host."""
+"""The tracks of the host."""
 
 
 def timeline(program: Program, timing: Timing, time: WholeTime) -> dict[str, Any]:
@@ -44,10 +44,10 @@ def timeline(program: Program, timing: Timing, time: WholeTime) -> dict[str, Any
 
 
 def visible(items: Sequence[Activity]) -> list[tuple[int, int]]:
-    """Start and end as drawn, so that the slices of a track do not overlap.
+    """The start and the end of each slice as drawn, so that the slices of a track do not overlap.
 
-    A unit that computes starts the next instruction while one drains: that one's slice ends there. LOAD and SAVE take
-    instructions long before their data moves: their slices start when the data of the one before has moved.
+    A unit that computes starts the next instruction while one drains; the slice of the draining one ends there. LOAD and SAVE
+    take instructions long before their data moves; their slices start when the data of the one before has moved.
     """
     shown = [(item.start, item.finish) for item in items]
     last: dict[Unit, int] = {}
@@ -72,7 +72,7 @@ def _names() -> Iterator[Event]:
 
 
 def _host(time: WholeTime) -> Iterator[Event]:
-    """Slices of the host; a part that its processor cannot run has no length."""
+    """The slices of the host. A part that its processor cannot run has no length."""
     yield {"ph": "M", "pid": _HOST, "name": "process_name", "args": {"name": f"host: {time.processor.name}"}}
     for kind, track in _TRACKS.items():
         names = {CPU: "parts on the CPU", TRANSFER: "transfers"}
@@ -100,7 +100,7 @@ def _slices(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iter
 
 
 def _arrows(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iterator[Event]:
-    """From the last cycle of the giver's slice to the first of the taker's."""
+    """The arrows of tokens, from the last cycle of the giver's slice to the first of the taker's."""
     number = 0
     for item in items:
         for giver in item.givers:
@@ -112,7 +112,7 @@ def _arrows(items: Sequence[Activity], shown: Sequence[tuple[int, int]]) -> Iter
 
 
 def _counters(items: Sequence[Activity], cycles: int) -> Iterator[Event]:
-    """Each value holds until the next; the last ones say that nothing moves any more."""
+    """The counters. Each value holds until the next; the last ones say that nothing moves any more."""
     edges = buckets(cycles if items else 0)
     reads, writes = (rates.tolist() for rates in dram_rates(items, edges))
     busy = array_occupancy(items, edges).tolist()

@@ -1,7 +1,7 @@
 """The whole time of a program: machine, parts on the CPU, and transfers between them, one after the other, in their order.
 
-The machine's times are cycles over the configuration's clock, which nobody has measured. The processor's are estimates
-(``tilewright.processors``). A part that the processor cannot run has no time, and so has all that follows it no place.
+The machine's times are cycles over the configuration's clock, which is not measured. The processor's are estimates
+(``tilewright.processors``). A part that the processor cannot run has no time, and so nothing behind it has a start.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Span:
     kind: str
     """``machine``, ``cpu`` or ``transfer``."""
     name: str
-    """Of the part on the CPU, or the tensors that are copied."""
+    """The name of the part on the CPU, or the tensors that are copied."""
     ms: float | None
-    """None: the processor cannot run it."""
+    """The milliseconds, or None if the processor cannot run it."""
     start_ms: float | None = None
-    """None: after a part without a time."""
+    """The start, or None behind a part without a time."""
     cycles: int | None = None
-    """Of the machine."""
+    """The cycles of the machine."""
     nodes: tuple[str, ...] = ()
     operators: tuple[str, ...] = ()
     macs: int = 0
     bytes: int = 0
-    """Copied."""
+    """The bytes that are copied."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class WholeTime:
     clock_mhz: int
     processor: Processor
     source: str
-    """Of the cycles: ``cycle model`` or ``RTL``."""
+    """The source of the cycles: ``cycle model`` or ``RTL``."""
 
     @cached_property
     def cycles(self) -> int:
@@ -65,22 +65,22 @@ class WholeTime:
 
     @property
     def ms(self) -> float | None:
-        """From the first input to the last output; None: the processor cannot run all parts."""
+        """The milliseconds from the first input to the last output, or None if the processor cannot run all parts."""
         return _sum(span.ms for span in self.spans)
 
     @property
     def inferences_per_second(self) -> float | None:
-        """One after the other."""
+        """The inferences per second, one after the other."""
         return 1000 / self.ms if self.ms else None
 
     @property
     def stuck(self) -> tuple[Span, ...]:
-        """Parts that the processor cannot run."""
+        """The parts that the processor cannot run."""
         return tuple(span for span in self.spans if span.ms is None)
 
     @property
     def trouble(self) -> str:
-        """Why there is no whole time; empty: there is."""
+        """Why there is no whole time, or empty."""
         if not self.stuck:
             return ""
         first, more = self.stuck[0], len(self.stuck) - 1
@@ -108,7 +108,7 @@ class WholeTime:
         return [{**asdict(span), "ms": _rounded(span.ms), "start_ms": _rounded(span.start_ms)} for span in self.spans]
 
     def part_of(self, cycle: int) -> str:
-        """The machine part in which a cycle that the machine counts ends."""
+        """The machine part in which something ends, from the cycle of its end as the machine counts."""
         return f"machine {bisect_left(self.placement.ends, cycle) + 1}"
 
     @property
@@ -123,7 +123,7 @@ class WholeTime:
         return f"at {self.clock_mhz} MHz, not measured"
 
     def in_cycles(self) -> list[tuple[Span, float, float]]:
-        """Each span with its start and length in cycles of the machine's clock; one without a time has no length."""
+        """Each span with its start and length in cycles of the machine's clock. A span without a time has no length."""
         found, at = [], 0.0
         for span in self.spans:
             length = float(span.cycles or 0) if span.kind == MACHINE else (span.ms or 0.0) * 1000 * self.clock_mhz
@@ -133,7 +133,7 @@ class WholeTime:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where the machine's cycles lie among the host's work; a part without a time takes none here."""
+        """The place of the machine's cycles among the host's work. A part without a time takes none here."""
         ends, shifts, cycles, host = [], [], 0, 0.0
         for span in self.spans:
             if span.kind == MACHINE:
@@ -147,20 +147,20 @@ class WholeTime:
 
 @dataclass(frozen=True)
 class Placement:
-    """From cycles that the machine counts to cycles since the first input came, host's work included."""
+    """Maps cycles that the machine counts to cycles since the first input came, the host's work included."""
 
     ends: tuple[int, ...]
-    """Of machine steps."""
+    """The cycle in which each machine step ends."""
     shifts: tuple[int, ...]
-    """Of each machine step: cycles of host's work before it."""
+    """For each machine step the cycles of the host's work before it."""
     total: int
 
     def begin(self, cycle: int) -> int:
-        """Of something that starts there."""
+        """The cycle of something that starts there."""
         return cycle + self._shift(bisect_right(self.ends, cycle))
 
     def end(self, cycle: int) -> int:
-        """Of something that ends there."""
+        """The cycle of something that ends there."""
         return cycle + self._shift(bisect_left(self.ends, cycle))
 
     def _shift(self, step: int) -> int:
@@ -171,7 +171,8 @@ class Placement:
 
 
 def whole_time(program: Program, step_cycles: Sequence[int], processor: Processor, source: str = "cycle model") -> WholeTime:
-    """``step_cycles``: of each machine step. Cores that share an image begin a phase together, and end it with the slowest."""
+    """The whole time of a program. ``step_cycles``: the cycles of each machine step. Cores that share an image begin a phase
+    together, and end it with the slowest."""
     speed, clock = processor.speed(), program.config.clock_mhz
     found: list[Span] = []
     start: float | None = 0.0

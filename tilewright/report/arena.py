@@ -1,4 +1,5 @@
-"""Feature maps in DRAM over the steps: areas are what a layer wrote, until its last reader; the peak is marked."""
+"""The picture of feature maps in DRAM over the steps. Areas show what a layer wrote until its last reader; the peak is
+marked."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ STYLE = (
 
 
 def occupancy(arena: Arena, numbers: Mapping[str, int]) -> Grid:
-    """``[row of addresses, step]``: number of who wrote what lies there, or -1; the host's is ``len(numbers)``."""
+    """The number of the layer that wrote what lies there, ``[row of addresses, step]``, or -1. The host's is
+    ``len(numbers)``."""
     grid = np.full((ROWS, len(arena.steps)), -1, np.int32)
     for each in sorted(arena.held, key=lambda held: held.since):
         first = each.granules * GRANULE * ROWS // arena.total
@@ -38,14 +40,14 @@ def occupancy(arena: Arena, numbers: Mapping[str, int]) -> Grid:
 
 
 def picture_of(program: Program) -> str:
-    """The file's text, of a program by itself."""
+    """The text of a file with the picture of a program."""
     items = activities(program, modelled(program))
     flow = dataflow(program.config, items)
     return arena_picture(arena(program, items, flow), {name: number for number, name in enumerate(flow.group_of)})
 
 
 def arena_map(arena: Arena, layers: Mapping[str, int]) -> str:
-    """For a page that brings its style. ``layers``: their numbers."""
+    """The picture for a page that has the style. ``layers``: their numbers."""
     if not arena.total:
         return element("p", EMPTY, class_="note")
     legend = "".join(
@@ -57,7 +59,7 @@ def arena_map(arena: Arena, layers: Mapping[str, int]) -> str:
 
 
 def arena_picture(arena: Arena, layers: Mapping[str, int]) -> str:
-    """A file that needs nothing else: the same with its style, the legend below."""
+    """The picture as a file that needs nothing else: with its style, and the legend below."""
     parts = [element("style", STYLE)]
     parts += _drawing(arena, layers) if arena.total else [element("text", EMPTY, x=_LEFT, y=_HEIGHT / 2)]
     each = (_WIDTH - _LEFT) / _IN_A_LINE
@@ -75,13 +77,13 @@ def arena_picture(arena: Arena, layers: Mapping[str, int]) -> str:
 
 
 def _legend(arena: Arena, layers: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Who wrote what, first writers first, and their colours."""
+    """The layers that wrote something, first writers first, and their colours."""
     writers = dict.fromkeys(each.writer for each in sorted(arena.held, key=lambda held: held.since))
     return [(name, hue(layers[name]) if name in layers else HOST) for name in writers]
 
 
 def _drawing(arena: Arena, layers: Mapping[str, int]) -> list[str]:
-    """Addresses upwards, WORK below INPUT below OUTPUT; steps to the right."""
+    """The parts of the picture: addresses upwards, WORK below INPUT below OUTPUT, and steps to the right."""
     names = {number: name for name, number in layers.items()}
     wide, high = (_WIDTH - _LEFT - _RIGHT) / len(arena.steps), (_HEIGHT - _TOP - _BOTTOM) / ROWS
     floor = _HEIGHT - _BOTTOM
@@ -114,7 +116,7 @@ def _drawing(arena: Arena, layers: Mapping[str, int]) -> list[str]:
 
 
 def _regions(arena: Arena, floor: int) -> list[str]:
-    """Lines between the regions, and their names to the right of these, a line of text apart at least."""
+    """Lines between the regions, and the regions' names to the right of them, at least a line of text apart."""
     parts = []
     end, free = arena.total, 0.0
     right = _WIDTH - _RIGHT

@@ -1,4 +1,4 @@
-"""What takes most of a run, and what would help: parts on the CPU, transfers, groups."""
+"""Finds what takes most of a run, and what would help: parts on the CPU, transfers, groups."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ EDGES = {
     ("QuantizeLinear",): "--input-type int8 or uint8 takes inputs that are quantised",
     ("DequantizeLinear",): "--output-type int8 or uint8 leaves outputs quantised",
 }
-"""Parts that only do this, at the model's edge: what does without them."""
+"""The options that avoid parts that only do this, at the model's edge."""
 WIDER = "a wider bus (axi_data_bits), larger buffers, or --effort full, which weighs more groups"
 MORE = {
     Unit.CONV: "a larger array (ic_p, oc_p, px_p)", Unit.POOL: "more taps at a time (pool_taps)",
     Unit.MISC: "more lanes (misc_lanes)", Unit.ROW: "more lanes (row_lanes)",
 }  # fmt: skip
-"""Of a unit that works most of the time; of one that moves data a wider bus."""
+"""What would help if a unit works most of the time. Units that move data need a wider bus."""
 
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """Where time goes, and what would help."""
+    """A part of a run that takes time, and what would help."""
 
     ms: float
     what: str
@@ -37,13 +37,13 @@ class Bottleneck:
 
 
 def bottlenecks(config: MachineConfig, time: WholeTime, groups: Sequence[GroupRow]) -> list[Bottleneck]:
-    """The three that take most of the run."""
+    """The three bottlenecks that take most of the run."""
     found = [*_of_host(time), *(_of_group(config, group) for group in groups)]
     return sorted(found, key=lambda each: -each.ms)[:3]
 
 
 def _of_host(time: WholeTime) -> Iterator[Bottleneck]:
-    """Parts that compute the same are one, and so are all transfers."""
+    """The bottlenecks of the host. Parts with the same operators count as one, and so do all transfers."""
     alike: dict[tuple[str, ...], list[Span]] = {}
     for span in time.spans:
         if span.kind != MACHINE and span.ms is not None:
@@ -59,7 +59,7 @@ def _of_host(time: WholeTime) -> Iterator[Bottleneck]:
 
 
 def _rid_of(operators: Sequence[str], time: WholeTime) -> str:
-    """What would help against parts of these."""
+    """What would help against parts with these operators."""
     if operators in EDGES:
         return EDGES[operators]
     known = {row.operator for row in support_table()}

@@ -1,4 +1,4 @@
-"""Two programs side by side: whole times, cycles, bytes, and the layers that both have."""
+"""The page that compares two programs: whole times, cycles, bytes, and layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partitioned graph: groups as coloured areas, layers, and who reads whom, on chip or through DRAM."""
+"""The partitioned graph: groups as coloured areas, layers, and their connections on chip or through DRAM."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ NAME_LENGTH = 22
 
 @dataclass(frozen=True)
 class Drawn:
-    """``svg`` is empty if the program carries no model, or not the one it was made from."""
+    """The picture. ``svg`` is empty if the program carries no model, or not the one that it was made from."""
 
     svg: str = ""
     saved_bytes: int = 0
-    """Of DRAM: maps that no layer writes or reads there because they stay on chip."""
+    """The bytes of DRAM that are saved: maps that layers neither write nor read there because they stay on chip."""
 
 
 def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Mapping[str, str]) -> Drawn:
-    """A picture whose layers lead to their ``anchors``."""
+    """The picture, whose layers lead to their ``anchors``."""
     sets = _operations(program) if groups else None
     if sets is None:
         return Drawn()
@@ -56,7 +56,7 @@ def partitioned_graph(program: Program, groups: Sequence[GroupRow], anchors: Map
 
 
 def _saved(sets: OpSets, group_of: Mapping[int, int]) -> int:
-    """Each reader of the same group saves a read, and a map that all its readers find on chip is not written."""
+    """The bytes saved. Each reader of the same group saves a read; a map that all its readers find on chip is not written."""
     readers: dict[int, list[int]] = {}
     for reader, needs in enumerate(sets.needs):
         for maker in bits_of(needs):

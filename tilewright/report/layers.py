@@ -1,4 +1,4 @@
-"""A program by layer: whose cycles, waits, bytes and multiply-accumulates they are."""
+"""The rows of a program's layers: the cycles, waits, bytes and multiply-accumulates of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.profile.network import Network
 
 @dataclass
 class LayerRow:
-    """One layer. Cycles of all layers of a unit add up to the time until the unit's last instruction ends."""
+    """One layer. The cycles of all layers of a unit add up to the time until the unit's last instruction ends."""
 
     name: str
     group: int
@@ -22,7 +22,7 @@ class LayerRow:
     macs: int = 0
     instructions: int = 0
     cycles: int = 0
-    """Of its unit: work and waits."""
+    """The cycles of its unit: work and waits."""
     work: int = 0
     waits: Counter[str] = field(default_factory=Counter)
     read: int = 0
@@ -32,16 +32,16 @@ class LayerRow:
 
     @property
     def active(self) -> float:
-        """Share of its cycles in which its unit works."""
+        """The share of its cycles in which its unit works."""
         return self.work / self.cycles if self.cycles else 0.0
 
     def utilisation(self, macs_per_cycle: int) -> float:
-        """Of the array while the layer's unit works."""
+        """The share of the array that is in use while the layer's unit works."""
         return self.macs / (self.work * macs_per_cycle) if self.work else 0.0
 
 
 def layer_rows(items: Sequence[Activity], flow: Dataflow, network: Network) -> list[LayerRow]:
-    """In the order in which they start to compute; layers that only move data come with LOAD or SAVE as their unit."""
+    """The layers in the order in which they start to compute. Layers that only move data have LOAD or SAVE as their unit."""
     members: dict[str, list[Activity]] = {}
     for item in items:
         members.setdefault(flow.layer_of[item.number], []).append(item)
@@ -55,7 +55,7 @@ def layer_rows(items: Sequence[Activity], flow: Dataflow, network: Network) -> l
 
 
 def _share(macs: int, pieces: Sequence[LayerRow]) -> None:
-    """Products of one node, by the work of its pieces."""
+    """Divides the products of one node among its pieces, by their work."""
     whole, work, given = sum(row.work for row in pieces) or 1, 0, 0
     for row in pieces:
         work += row.work
@@ -82,7 +82,7 @@ class GroupRow:
     number: int
     layers: tuple[LayerRow, ...]
     cycles: int
-    """From the end of all earlier groups' computation to the end of its own: those of all groups add up."""
+    """The cycles from the end of all earlier groups' computation to the end of its own. Those of all groups add up."""
 
     @property
     def macs(self) -> int:
@@ -94,7 +94,7 @@ class GroupRow:
 
 
 def group_rows(layers: Sequence[LayerRow]) -> list[GroupRow]:
-    """In the order in which they start."""
+    """The groups in the order in which they start."""
     rows: list[GroupRow] = []
     before = 0
     for number in sorted({layer.group for layer in layers}):

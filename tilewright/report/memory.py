@@ -1,4 +1,4 @@
-"""The feature-map buffer over time: which layer's words lie where, from when to when."""
+"""The picture of the feature-map buffer over time: which layer's words lie where, and from when to when."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Grid = npt.NDArray[np.int32]
 
 
 def occupancy(config: MachineConfig, residents: Sequence[Resident], cycles: int, colours: Mapping[str, int]) -> Grid:
-    """``[row of addresses, column of time]``: number of the layer whose words lie there (the last that came), or -1."""
+    """The number of the layer whose words lie there (the last that came), ``[row of addresses, column of time]``, or -1."""
     grid = np.full((ROWS, COLUMNS), -1, np.int32)
     for resident in residents:
         left = resident.since * COLUMNS // cycles
@@ -32,7 +32,7 @@ def occupancy(config: MachineConfig, residents: Sequence[Resident], cycles: int,
 
 
 def rectangles(grid: Grid) -> Iterator[tuple[int, int, int, int, int]]:
-    """Number, row, column, height, width of rectangles that cover all cells that are not -1; equal rows are joined."""
+    """Rectangles that cover all cells that are not -1: number, row, column, height and width. Equal rows are joined."""
     open_spans: dict[tuple[int, int, int], int] = {}
     for row in range(grid.shape[0] + 1):
         spans = set(_spans(grid[row])) if row < grid.shape[0] else set()
@@ -52,7 +52,7 @@ def _spans(row: npt.NDArray[np.int32]) -> Iterator[tuple[int, int, int]]:
 
 
 def memory_map(config: MachineConfig, residents: Sequence[Resident], cycles: int, layers: Sequence[str]) -> str:
-    """Addresses upwards, time to the right."""
+    """The picture: addresses upwards, time to the right."""
     numbers = {name: number for number, name in enumerate(layers)}
     wide, high = (_WIDTH - _LEFT - _RIGHT) / COLUMNS, (_HEIGHT - _TOP - _BOTTOM) / ROWS
     floor = _HEIGHT - _BOTTOM

@@ -1,4 +1,4 @@
-"""Signal to noise over the layers: where quantisation loses what."""
+"""The picture of signal to noise over the layers: where quantisation loses how much."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tilewright.report.svg import element, picture, short, ticks, titled
 _WIDTH, _HEIGHT = 860, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 12, 24
 MOST_DECIBELS = 60.0
-"""Height of the picture; what is exact reaches it."""
+"""The decibels at the top of the picture. Exact layers reach it."""
 LEAST_USEFUL = 15.0
 
 
 def noise_map(layers: Sequence[str], noise: Mapping[str, float], anchors: Mapping[str, str]) -> str:
-    """A bar for each layer whose noise is known, in the order of the network; it leads to the layer's instructions."""
+    """A bar for each layer whose noise is known, in the order of the network. It leads to the layer's instructions."""
     known = [name for name in layers if name in noise]
     wide = (_WIDTH - _LEFT - _RIGHT) / max(len(known), 1)
 

@@ -32,7 +32,7 @@ NOISE_NOTE = "Of each layer beside the float model's, all layers before included
 
 
 def page(program: Program, timing: Timing, time: WholeTime, title: str) -> str:
-    """The whole document; it loads nothing."""
+    """The whole document. It loads nothing."""
     return document(title, "".join(_body(program, timing, time, title)))
 
 
@@ -112,7 +112,7 @@ def _partition_note(drawn: Drawn) -> str:
 
 
 def _order(program: Program, time: WholeTime, groups: Sequence[GroupRow], layers: Sequence[LayerRow]) -> str:
-    """Boxes in the order of execution: groups, and parts on the CPU between them."""
+    """Boxes in the order of execution: groups, and the parts on the CPU between them."""
     part = {group.number: time.part_of(max(layer.finish for layer in group.layers)) for group in groups}
     boxes = []
     for span in time.spans:

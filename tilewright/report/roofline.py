@@ -1,4 +1,4 @@
-"""The roofline: how many multiply-accumulates per cycle, over how many per byte of DRAM."""
+"""The roofline: multiply-accumulates per cycle over multiply-accumulates per byte of DRAM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 18, 52
 
 
 def roofline(config: MachineConfig, groups: Sequence[GroupRow], cycles: int) -> str:
-    """Groups as circles (area: their share of the cycles), the whole network as a ring; both axes are logarithmic."""
+    """The picture. Groups are circles (area: their share of the cycles), the whole network is a ring; both axes are
+    logarithmic."""
     points = [(g.macs / g.dram_bytes, g.macs / g.cycles, g) for g in groups if g.macs and g.dram_bytes and g.cycles]
     if not points:
         return element("p", "No layer multiplies and accumulates.")

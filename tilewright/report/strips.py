@@ -1,4 +1,4 @@
-"""What every unit does over time: one strip each, and strips of DRAM bandwidth and array occupancy."""
+"""The activity of every unit over time, one strip each, and strips of DRAM bandwidth and array occupancy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNIT_COLOURS = {
 
 
 def strips(config: MachineConfig, items: Sequence[Activity], cycles: int) -> str:
-    """The height of a strip is the share of the time in which the unit has an instruction in work."""
+    """The strips. The height of a unit's strip is the share of the time in which the unit has an instruction in work."""
     edges = buckets(cycles, most=420, least=1)
     shown = visible(items)
     rows: list[tuple[str, str, Floats]] = []

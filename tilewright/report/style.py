@@ -1,4 +1,4 @@
-"""The style sheet of the report, which carries everything that it shows."""
+"""The style sheet of the report, which loads nothing."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #dfe4ea; --page: #f5f7f9; --card: #fff;

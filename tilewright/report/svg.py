@@ -11,7 +11,7 @@ NAME_LENGTH = 34
 
 
 def element(tag: str, content: str = "", /, **attributes: object) -> str:
-    """One element; ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``."""
+    """An element. ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``."""
     text = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"' for key, value in attributes.items())
     return f"<{tag}{text}>{content}</{tag}>"
 
@@ -21,12 +21,12 @@ def _text(value: object) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence; what stands between backticks is code."""
+    """A sentence as HTML. Text between backticks becomes code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def titled(text: str) -> str:
-    """What the browser shows when the pointer rests."""
+    """The text that the browser shows when the pointer rests on an element."""
     return element("title", escape(text))
 
 
@@ -35,12 +35,12 @@ def picture(width: int, height: int, parts: Iterable[str], label: str) -> str:
 
 
 def hue(number: int) -> str:
-    """A colour for each number; neighbours differ as much as can be."""
+    """A colour for each number. Neighbours differ clearly."""
     return f"hsl({number * 137.508 % 360:.0f} 55% {(58, 48, 66)[number % 3]}%)"
 
 
 def short(name: str, length: int = NAME_LENGTH) -> str:
-    """A name that fits a column: the last part of those that converters join."""
+    """A name that fits a column: the last part of a name that converters have joined."""
     last = name.split(";")[-1] or name
     kept = length // 3 + 1
     return last if len(last) <= length else f"{last[:kept]}...{last[-(length - kept - 3) :]}"

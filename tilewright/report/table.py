@@ -1,4 +1,4 @@
-"""The table of layers: work and waits apart, the worst by work marked, shapes, bytes, signal to noise."""
+"""The table of layers: work and waits apart, the most work marked, shapes, bytes, signal to noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.report.layers import LayerRow
 from tilewright.report.svg import element, short
 
 WORK = 4
-"""Column of the table."""
+"""The column of the work."""
 WAIT_COLOURS = {INSIDE: "var(--inside)", ISSUE: "var(--issue)"}
 _KINDS = (
     ("var(--work)", "work"),
@@ -26,12 +26,12 @@ _KINDS = (
 
 
 def anchor(layer: LayerRow) -> str:
-    """What anchors are called: names may hold anything."""
+    """The anchor of a layer. It is a digest, since names may hold anything."""
     return f"layer-{hashlib.sha256(layer.name.encode()).hexdigest()[:12]}"
 
 
 def layer_shapes(program: Program, layers: Sequence[LayerRow]) -> Shapes:
-    """Of what each layer makes, by its name; of a piece of a node, what the node makes."""
+    """The shapes of what each layer makes, by its name. A piece of a node has the shape of what the node makes."""
     network = network_of(program)
     nodes = {layer.name: network.nodes.get(network.whole_of(layer.name)) for layer in layers}
     made = {name: node.output[0] for name, node in nodes.items() if node is not None and node.output}
@@ -59,7 +59,7 @@ def _totals(layers: Sequence[LayerRow], cycles: int, peak: int) -> Sequence[str]
 
 
 def _noise(layer: LayerRow, noise: Mapping[str, float]) -> list[str]:
-    """A cell, if there is a column."""
+    """The cell of the layer's noise, if there is a column for it."""
     return [noise_text(noise[layer.name]) if layer.name in noise else ""] if noise else []
 
 

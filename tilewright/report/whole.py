@@ -1,4 +1,4 @@
-"""The whole run as the page heads with it: facts, bars of machine, CPU and transfers in their place, device."""
+"""The head of the page: facts, bars of machine, CPU and transfers in their place, the device."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = {MACHINE: "machine", CPU: "CPU", TRANSFER: "transfers"}
 def facts(
     program: Program, time: WholeTime, layers: Sequence[LayerRow], accuracy: str, noise: Mapping[str, float]
 ) -> str:
-    """End to end first, then how right, if that was measured."""
+    """The facts of the run: the time end to end first, then the accuracy if it was measured."""
     config, cycles = program.config, time.cycles
     every, moved = sum(network_of(program).macs.values()), sum(layer.read + layer.written for layer in layers)
     macs = every - time.macs_on_cpu
@@ -53,7 +53,7 @@ def _ms(value: float | None) -> str:
 
 
 def bars(time: WholeTime) -> str:
-    """One row each for machine, CPU and transfers, time to the right; what cannot run is a red line where it would be."""
+    """A row each for machine, CPU and transfers, with time to the right. A part that cannot run is a red line in its place."""
     whole = sum(span.ms or 0.0 for span in time.spans) or 1.0
     wide = _WIDTH - _LEFT - _RIGHT
     height = len(KINDS) * (_ROW + _GAP) + 40
@@ -87,7 +87,7 @@ def whole_note(time: WholeTime) -> str:
 
 
 def resources(config: MachineConfig) -> str:
-    """What the machine takes of its chip; empty: it names none."""
+    """The resources that the machine takes of its chip; empty if it names none."""
     chip = chip_of(config.chip)
     if chip is None:
         return ""

@@ -1,4 +1,6 @@
-"""The execution of the cycle model in C++: in a tenth of the time what ``sim.cycle.control`` finds, equal in every bit.
+"""The execution of the cycle model in C++. It takes a tenth of the time of ``sim.cycle.control`` and finds the same in every
+bit.
 
-Each header has the module of ``sim.cycle`` of its name, and no number of its own. Where there is no compiler the Python runs.
+Each header belongs to the module of ``sim.cycle`` of its name, and has no number of its own. Without a compiler the Python
+runs.
 """

@@ -1,4 +1,4 @@
-"""Programs on the library: costs are told once, walks are made when the library asks for them."""
+"""Runs programs on the library. It is told each cost once, and gets a walk's masks when it asks for them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from sim.native.numbers import addresses, gathered, nothing, numbers, parted, po
 
 LIBRARY = Library("cycle model", Path(__file__).parent, "model.cpp", header, "tilewright_run")
 Ask = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
-"""Of a walk by its number its masks, and how many they are."""
+"""A function from the number of a walk to its masks, and to how many they are."""
 
 
 def native_execution(config: MachineConfig) -> Callable[[Program], Executed] | None:
-    """None where the library is not, or the machine has more bank groups than it knows."""
+    """Runs programs on the library; None where there is no library, or where the machine has more bank groups than it knows."""
     library = LIBRARY.loaded() if fits(config) else None
     return None if library is None else NativeExecution(config, library)
 
 
 class NativeExecution:
-    """Programs of one machine, one at a time: the library looks at the table and at masks while other threads may run."""
+    """Runs programs of one machine, one at a time. Other threads may run while the library reads the table and masks."""
 
     def __init__(self, config: MachineConfig, library: ctypes.CDLL) -> None:
         self._config, self._library = config, library
         self._machine = numbers(machine_numbers(config))
         self._numbers: dict[Cost | None, int] = {}
-        """Rows of the table, by what they say."""
+        """The row of each cost in the table."""
         self._table = numbers()
         self._walks: list[tuple[Walk | None, ...]] = []
         self._asked: list[Masks] = []
-        """Those that the library looks at."""
+        """The masks that the library reads."""
         self._failed: BaseException | None = None
         self._ask = Ask(self._masks)
         self._alone = Lock()
@@ -68,7 +68,7 @@ class NativeExecution:
         return Executed(*parted(found, 3))
 
     def _rows(self, costs: Sequence[Cost | None]) -> list[int]:
-        """Each one's place in the table."""
+        """The row of each cost in the table."""
         rows = self._numbers
         if len(rows) > MOST_COSTS:
             rows.clear()
@@ -85,7 +85,7 @@ class NativeExecution:
         return found
 
     def _masks(self, number: int, count: ctypes._Pointer[ctypes.c_int64]) -> int | None:
-        """Of a walk, for the library; what goes wrong is raised when that has returned."""
+        """Gives the library the masks of a walk. An error is raised when the library has returned."""
         try:
             walk = self._walks[number // WALKS][number % WALKS]
             assert walk is not None

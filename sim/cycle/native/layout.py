@@ -1,4 +1,4 @@
-"""What both languages must agree on: latencies, and the numbers of a machine and of a cost, all of 64 bits."""
+"""The numbers that Python and C++ must agree on: latencies, and those of a machine and of a cost, all of 64 bits."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sim.cycle.walks import Walk
 from sim.cycle.words import Pace
 
 MODULES = (timing, bus, rivals, contest, words, passes, units, control)
-"""Whose numbers are latencies, sizes and limits of the model."""
+"""The modules whose numbers are latencies, sizes and limits of the model."""
 WALKS = 3
-"""Of an instruction at most: both operands of MISC and its output."""
+"""The most walks of an instruction: both operands of MISC and its output."""
 MOST_GROUPS = 64
-"""Bank groups in a mask of 64 bits."""
+"""The bank groups in a mask of 64 bits."""
 GROUPS = (1 << (MOST_GROUPS - 1)) - 1
-"""All that a machine may have. A damaged program may name others, which no buffer has."""
+"""The mask of all groups that a machine may have. A damaged program may name others, which no buffer has."""
 WINDOW = ("raster_rounds", "place_rounds", "entries", "drain_cycles", "done", "stored")
-"""Of CONV or POOL."""
+"""The numbers of CONV or POOL."""
 MACHINE = (
     "axi_reads", "owed_beats", "axi_ports", "dram_latency", "words_per_burst", "beat_words", "burst_beats", "queue_words",
     "shares_finish",
@@ -39,12 +39,12 @@ COST = (
     "beats", "bursts", "run", "edge", "address_wait", "parameters", "alone", "walks", "two",
     "row_reduced", "row_first", "row_second_after", "row_second", "row_prepared",
 )  # fmt: skip
-"""Of any instruction; what its kind does not have is 0. ``walks``: whether a move has words on chip; ``two``: whether MISC
-reads two operands."""
+"""The numbers of any instruction; those that its kind does not have are 0. ``walks``: whether a move has words on chip;
+``two``: whether MISC reads two operands."""
 
 
 def header() -> str:
-    """``layout.h``."""
+    """The text of ``layout.h``."""
     parts = [f"constexpr i64 UNITS = {len(Unit)}, WALKS = {WALKS};\n"]
     for module in MODULES:
         lines = "".join(f"constexpr {kind} {name} = {value};\n" for kind, name, value in _constants(module))
@@ -64,12 +64,12 @@ def _struct(name: str, fields: tuple[str, ...], more: str = "") -> str:
 
 
 def fits(config: MachineConfig) -> bool:
-    """Whether its bank groups fit into a mask."""
+    """Whether the machine's bank groups fit into a mask."""
     return config.fm_words // (config.fm_phases * config.fm_depth) < MOST_GROUPS
 
 
 def machine_numbers(config: MachineConfig) -> list[int]:
-    """``Machine``."""
+    """The numbers of ``Machine``."""
     latencies, pace, beat = Timing.of(config), Pace.of(config), config.axi_bytes
     own = {
         "axi_reads": config.axi_reads, "owed_beats": owed_beats(config), "axi_ports": config.axi_ports,
@@ -94,7 +94,7 @@ def _in_order(fields: tuple[str, ...], values: dict[str, int]) -> list[int]:
 
 
 def cost_numbers(cost: Cost | None) -> list[int]:
-    """``Cost``; all 0 of START and END."""
+    """The numbers of ``Cost``; all are 0 for START and END."""
     if cost is None:
         return [0] * len(COST)
     use = cost.use
@@ -118,7 +118,7 @@ def cost_numbers(cost: Cost | None) -> list[int]:
 
 
 def walks_of(config: MachineConfig, cost: Cost | None) -> tuple[Walk | None, ...]:
-    """What it reads and writes; of MISC both operands and the output."""
+    """What the instruction reads and writes; for MISC both operands and the output."""
     if isinstance(cost, WindowCost):
         return cost.reads, cost.writes, None
     if isinstance(cost, MiscCost):
