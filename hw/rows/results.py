@@ -21,7 +21,6 @@ RECORD = data.StructLayout({"g": signed(G_BITS), "b": signed(B_BITS)})
 U_BITS = TOTAL_BITS - U_SHIFT
 DIFFERENCE_BITS = TOTAL_BITS + 2
 """The bits of twice a quotient's rest, signed. The lowest 43 of them are those of a normalised value."""
-"""The bits of twice a quotient plus one, or of an element less the zero-point."""
 EXACT_BITS = U_BITS + G_BITS + 1
 WHOLE_BITS = 10
 """The bits of a result's whole part. A greater one is clamped, whatever the zero-point."""

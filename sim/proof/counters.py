@@ -146,7 +146,7 @@ PROOFS = (
         lambda _: Credits(MOST, STEP), credits_count, (Fault(CREDITS, "+ self.take - self.give", "+ self.take"),),
     ),
     Proof(
-        "tokens", TOKENS, "25 counters: available, full and the count are what was given less what was taken",
+        "tokens", TOKENS, "for each pair of units: available, full and the count are what was given less what was taken",
         lambda _: Tokens(), tokens_count,
         (
             Fault(TOKENS, "with m.If(give ^ take):", "with m.If(give):"),
