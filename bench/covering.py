@@ -85,7 +85,7 @@ class _Tracer:
         return line
 
     def take(self) -> dict[str, set[int]]:
-        """Returns what has been seen since the last call. Functions that still run go on noting into what is returned."""
+        """Returns the lines seen since the last call. Functions that still run add their lines to what was returned."""
         seen: dict[str, set[int]] = getattr(self, "seen", {})
         self.seen: dict[str, set[int]] = defaultdict(set)
         self.known: dict[CodeType, tuple[int, int]] = {}

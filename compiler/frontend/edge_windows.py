@@ -31,7 +31,7 @@ def _may_differ(node: Node) -> bool:
 
 
 def _other_size(model: Model, node: Node) -> tuple[int, ...] | None:
-    """The size that onnxruntime makes of zeros; None, if it is the one that it infers."""
+    """The size of the output that onnxruntime makes of zeros; None, if it infers the same."""
     read = {name: model.types[name] for name in node.reads() if name not in model.constants}
     inferred = model.shape(node.output)
     if inferred is None or any(known.shape is None for known in read.values()):

@@ -19,9 +19,9 @@ TARGET = 13
 _SPELT = 11
 """Resize says how it rounds, and Pad has its value as an input."""
 _ALIKE = 60.0
-"""Decibels between the outputs of two models that compute the same in float32."""
+"""The decibels above which two models compute the same in float32."""
 _SMALL = 64
-"""Larger constants are weights; the converter need not see them."""
+"""The most elements of a constant that the converter sees. Larger ones are weights."""
 
 
 def modernised(model: Model) -> Model:
@@ -52,7 +52,10 @@ def modernised(model: Model) -> Model:
 
 
 def _check_values(model: Model, converted: Model, large: Mapping[str, TensorType]) -> None:
-    """The converter has its faults: on noise, both models must compute the same. ``large``: constants that are handed over."""
+    """Refuses a conversion that changes what the model computes from noise. A model that cannot run on noise is not checked.
+
+    ``large``: the constants that both models get as inputs.
+    """
     feeds = {**noise_for(model), **{name: model.constants[name] for name in large}}
 
     def outputs(each: Model) -> dict[str, Array]:
@@ -62,7 +65,7 @@ def _check_values(model: Model, converted: Model, large: Mapping[str, TensorType
 
     try:
         expected = outputs(model)
-    except RuntimeRefusal:  # noise is no input for every model
+    except RuntimeRefusal:
         return
     found = outputs(converted)
     for name, value in expected.items():
@@ -74,7 +77,7 @@ def _check_values(model: Model, converted: Model, large: Mapping[str, TensorType
 
 
 def _alike(expected: Array, found: Array) -> bool:
-    """Equal but for what the order of sums changes."""
+    """Whether both are equal, but for the last bits that the order of sums changes."""
     if expected.dtype.kind != "f":
         return np.array_equal(expected, found)
     finite = np.isfinite(expected)
@@ -85,7 +88,7 @@ def _alike(expected: Array, found: Array) -> bool:
 
 
 def _spelt_out(node: Node, constants: Mapping[str, Array]) -> Node:
-    """What the converter leaves out of operators that say more since operator set 11."""
+    """The node with what the converter leaves out: since operator set 11 Resize and Pad say more."""
     if node.op_type == "Pad":
         return replace(node, attributes={k: v for k, v in node.attributes.items() if k != "value"})
     if node.op_type != "Resize":
