@@ -22,6 +22,8 @@ AFTER = 3
 ONE_PIXEL = {"pixels": 1, "run": 1, "step": 1, "region": 1}
 """The fields of a LOADW of one pixel."""
 FEW = 5
+FAR = 1 << 14
+"""The words of a program before its last instruction."""
 LONGEST_FETCH = 64
 """The most words that are fetched at a time, 256 bytes. The program has more, so that the bit of its length is still set after
 the first fetch."""
@@ -130,12 +132,17 @@ def field_rules(config: MachineConfig) -> Iterator[Scenario]:
 
 
 def long_programs(config: MachineConfig) -> Iterator[Scenario]:
-    """Programs whose length register has one high bit set, each bit once, and which end before."""
+    """Programs whose length register has one high bit set, each bit once, and which end before. Then a program of more than
+    ``FAR`` words, which the machine stops at its last instruction."""
     words = whole(config, *[token(Unit.LOAD)] * FEW * FEW)
     scenario = _scenario(config)
     place = scenario.place(words)
     for bit in range(len(words).bit_length(), 32):
         scenario.start_at(place, (1 << bit) + LONGEST_FETCH, DONE)
+    yield scenario
+    short = token(Unit.LOAD)
+    scenario = _scenario(config)
+    scenario.start(whole(config, *[short] * (FAR // short.row.length + 1), next(out_of_bounds(config))))
     yield scenario
 
 
